@@ -36,9 +36,9 @@ from ..audit.statistics.measure_words import LEVELS, claimed_words, is_epsilon, 
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..mechanisms.measures.stated import measure_from_json, number_text
 from .identity import called, mark, matched, measure, same_unit, told_apart, why_another
+from .reading import is_failing, lower, measure_of, named_world
 from .record import read_record
 from .record_types import BaselineRecord, BeforeRecord, ClaimRecord, RunRecord, Said
-from .sanitise import is_failing, lower, measure_of, named_world
 
 if TYPE_CHECKING:
     from ..audit.statistics.events import CountsJson

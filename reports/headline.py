@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..learners.catalogue.statements import PUBLISHED, STANDINGS
+from .reading import is_untested
 from .record_types import ClaimRecord, RunRecord
-from .sanitise import is_untested
 
 #: The name under which falsified claims without a standing are counted: those of a user's own targets.
 OWN = "claims"

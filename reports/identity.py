@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 from ..audit.inputs.data import UnreadableDataError, to_json
 from ..audit.plans.targets import literal
 from ..audit.statistics.measure_words import LEVELS, claimed_words
+from .reading import is_mechanism, measure_of, relation_words
 from .record_types import SIDES, ClaimRecord, Said
-from .sanitise import is_mechanism, measure_of, relation_words
 
 if TYPE_CHECKING:
     from ..mechanisms.measures.measure import MeasureJson

@@ -241,8 +241,9 @@ class AuditedResult:
         from ..audit.statistics.measure_words import caught_words, claimed_words, lower_words, spent_words
         from ..mechanisms.claim import neighbours_words
         from .formats.terminal import confidence
+        from .reading import REPLAY_WORDS, counted_words, rounds_words
         from .record import counted
-        from .sanitise import REPLAY_WORDS, counted_words, rounds_words, visible
+        from .sanitise import visible
 
         result = self.result
         claim, pair = result.claim, result.pair

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..audit.statistics.digits import at_most, within
 from ..audit.statistics.measure_words import beside, is_epsilon, unit_of
+from .reading import measure_of
 from .record_types import ClaimRecord
-from .sanitise import measure_of
 
 if TYPE_CHECKING:
     from ..audit.traces.trace_types import PlaceJson

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ..audit.inputs.data import shown
+from .reading import is_mechanism, rounds_words
 from .record_types import ClaimRecord
-from .sanitise import is_mechanism, rounds_words, visible
+from .sanitise import visible
 
 if TYPE_CHECKING:
     from ..audit.play.pairs import PairJson

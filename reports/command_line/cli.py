@@ -156,8 +156,8 @@ def check(
     from ...audit.play.execution import Execution
     from ...audit.play.workers import cores
     from ..formats.claim_lines import claim_lines
+    from ..reading import is_untested
     from ..record import claim_record, to_text
-    from ..sanitise import is_untested
 
     task = task_of(weaken=weaken, **choices)
     if shrink and task.measure is not None:

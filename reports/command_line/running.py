@@ -8,8 +8,9 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from ..reading import due_verdict, is_open, is_unexpected, is_untested, is_violated
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
-from ..sanitise import due_verdict, is_open, is_unexpected, is_untested, is_violated, json_text, visible_line
+from ..sanitise import json_text, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
 from .outcomes import finished
 

@@ -14,8 +14,7 @@ from ...audit.regret.verdicts import growth_words, promised_growth, regret_verdi
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, spent_words, unit_of
-from ..record_types import SIDES, ClaimRecord, SmokeRecord
-from ..sanitise import (
+from ..reading import (
     REPLAY_WORDS,
     certified,
     counted_words,
@@ -28,10 +27,10 @@ from ..sanitise import (
     replay_word,
     rounds_words,
     untested_words,
-    visible,
-    visible_line,
     with_relation,
 )
+from ..record_types import SIDES, ClaimRecord, SmokeRecord
+from ..sanitise import visible, visible_line
 from ..upper_words import bounded_words, trace_lines
 from .terminal import confidence, number, shrunk_lines, verdict_word, width
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from ...audit.attacks.learner_attacks import wording_of
 from ...audit.statistics.measure_words import is_epsilon
 from ...mechanisms.measures.stated import measure_from_json
+from ..reading import measure_of, named_world
 from ..record_types import ClaimRecord
-from ..sanitise import measure_of, named_world
 
 
 def coin_words(event: Mapping[str, object]) -> str:

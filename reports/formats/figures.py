@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ...audit.statistics.digits import at_least
 from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ...mechanisms.measures.stated import measure_from_json
+from ..reading import exact_level, level, lower, measure_of
 from ..record_types import SIDES, ClaimRecord, EventRecord
-from ..sanitise import exact_level, level, lower, measure_of
 from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library
 
 if TYPE_CHECKING:

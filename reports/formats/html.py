@@ -24,8 +24,7 @@ from ...audit.statistics.measure_words import KINDS, beside, claimed_words, is_e
 from ...audit.statistics.multiplicity import holm
 from ...mechanisms.claim import NEIGHBOURS
 from ..headline import beside_words, headline_words
-from ..record_types import ClaimRecord, RunRecord
-from ..sanitise import (
+from ..reading import (
     bound_words,
     by_holm,
     certified,
@@ -44,6 +43,7 @@ from ..sanitise import (
     symbol,
     with_relation,
 )
+from ..record_types import ClaimRecord, RunRecord
 from ..upper_words import bounded_words, trace_lines
 from ..witness import witness
 from . import figures, price_figures, ruler

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ..identity import called, names
-from ..record_types import ClaimRecord, RunRecord, Said
-from ..sanitise import (
+from ..reading import (
     bound_words,
     due_verdict,
     failing_bounds,
@@ -22,6 +21,7 @@ from ..sanitise import (
     replay_word,
     untested_words,
 )
+from ..record_types import ClaimRecord, RunRecord, Said
 from .terminal import bound_line
 
 if TYPE_CHECKING:

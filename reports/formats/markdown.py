@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from ...audit.statistics.digits import at_least, at_most
 from ..headline import beside_words, headline_words
 from ..identity import called
-from ..record_types import ClaimRecord, RunRecord, Said
-from ..sanitise import (
+from ..reading import (
     by_holm,
     certified,
     exact_words,
@@ -22,6 +21,7 @@ from ..sanitise import (
     level,
     replay_word,
 )
+from ..record_types import ClaimRecord, RunRecord, Said
 from . import ruler
 from .html import WORDS
 from .terminal import bound_line, number

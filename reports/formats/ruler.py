@@ -12,8 +12,7 @@ from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
 from ...mechanisms.measures.stated import number_text
 from ..identity import measure as counted
 from ..identity import same_unit
-from ..record_types import ClaimRecord
-from ..sanitise import (
+from ..reading import (
     by_holm,
     certified,
     exact_level,
@@ -24,6 +23,7 @@ from ..sanitise import (
     measure_of,
     relation_words,
 )
+from ..record_types import ClaimRecord
 from ..upper_words import binding, binding_where
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.

@@ -12,23 +12,22 @@ from urllib.parse import quote
 
 from ...audit.statistics.measure_words import claimed_words
 from ..identity import called
-from ..record_types import ClaimRecord, RunRecord
-from ..sanitise import (
+from ..reading import (
     bound_words,
     due_verdict,
     failing_bounds,
     is_failing,
     is_untested,
     is_violated,
-    json_text,
     legible,
     measure_of,
     regret_replay,
     replay_word,
     untested_words,
-    visible,
     with_relation,
 )
+from ..record_types import ClaimRecord, RunRecord
+from ..sanitise import json_text, visible
 from ..upper_words import place_of
 from .terminal import bound_line
 

@@ -23,8 +23,7 @@ from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.measures.stated import number_text
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline_words
-from ..record_types import ClaimRecord, RunRecord
-from ..sanitise import (
+from ..reading import (
     bound_words,
     by_holm,
     certified,
@@ -37,9 +36,9 @@ from ..sanitise import (
     level,
     lower,
     measure_of,
-    visible,
-    visible_line,
 )
+from ..record_types import ClaimRecord, RunRecord
+from ..sanitise import visible, visible_line
 from ..upper_words import binding, is_bounded
 
 if TYPE_CHECKING:

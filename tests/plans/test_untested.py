@@ -9,8 +9,8 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.reports.reading import untested_words
 from overclaim.reports.record import claim_record
-from overclaim.reports.sanitise import untested_words
 from overclaim.tests.support.command_line import overclaim
 
 PLAN = """

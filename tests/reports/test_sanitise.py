@@ -5,7 +5,8 @@ import unicodedata
 
 import pytest
 
-from overclaim.reports.sanitise import json_text, relation_words, visible, visible_line
+from overclaim.reports.reading import relation_words
+from overclaim.reports.sanitise import json_text, visible, visible_line
 from overclaim.tests.support.command_line import check, overclaim
 
 #: A colour, a window's title, a C1 control, a right-to-left override, an isolate, a tag, a line separator, half a

@@ -13,7 +13,7 @@ from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.sarif import sarif
 from overclaim.reports.formats.terminal import claims_table
-from overclaim.reports.sanitise import exact_words, untested_words
+from overclaim.reports.reading import exact_words, untested_words
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import MOST_ROWS, markdown
 from overclaim.reports.formats.sarif import sarif
 from overclaim.reports.formats.terminal import setting
-from overclaim.reports.sanitise import FAILING
+from overclaim.reports.reading import FAILING
 
 KINDS = ("regression", "weakened", "lost power", "missing", "not compared", "new")
 

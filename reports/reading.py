@@ -1,0 +1,299 @@
+"""Records as any report may show them: a record is data that others, or older versions, may have written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from ..audit.certification import blind_spot
+from ..audit.statistics import measure_words
+from ..audit.statistics.digits import at_least, at_most, confidence_text
+from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
+from .sanitise import visible
+
+if TYPE_CHECKING:
+    from ..audit.play.pairs import PairJson
+    from ..audit.regret.measurement import RegretJson
+    from ..mechanisms.claim import ClaimedJson
+    from ..mechanisms.measures.measure import MeasureJson
+
+#: What a claim says where its record does not.
+DEFAULTS: ClaimRecord = {
+    "calibration": None,
+    "surface": "actions",
+    "neighbours": "replace",
+    "losses": "",
+    "rounds": None,
+    "epsilon_lower": 0.0,
+    "lower": None,
+    "measure": None,
+    "translation": None,
+    "exact_level": None,
+    "exact_epsilon": None,
+    "exact_infinite": False,
+    "detectable_epsilon": None,
+    "expected": None,
+    "method": "guess",
+    "attack": "",
+    "confidence": 0.99,
+    "runs": None,
+    "pilot_runs": None,
+    "two_interval_bound": None,
+    "seconds": None,
+    "source": "",
+    "note": "",
+    "standing": None,
+    "quotation": None,
+    "false": None,
+    "answer": None,
+    "repair": None,
+    "replay": "",
+    "epsilon_upper": None,
+    "upper_how": None,
+    "event": None,
+    "evidence": None,
+    "published": True,
+    "p_value": None,
+    "blind_spot": None,
+    "untested": False,
+    "replayable": True,
+}
+#: What fails a run of what is found against a baseline; other findings are remarks.
+FAILING = ("regression", "weakened", "lost power", "missing")
+#: What stands before the command that audits a claim again: where its randomness can be seeded, and where it cannot.
+REPLAY_WORDS = ("replay", "again, on other random numbers")
+
+
+def legible(record: RunRecord) -> LegibleRecord:
+    """Return a record with nothing hidden in its strings, and with every field that the reports name."""
+    defaults = {"alpha": 0.01, "created": "", "command": "-", "overclaim": "?", "seed": "?"}
+    shown = cast(LegibleRecord, defaults | {k: v for k, v in visible(record).items() if v is not None})
+    shown["claims"] = [
+        # What is written out in an input would be escaped again where that is shown as JSON.
+        filled(cast(ClaimRecord, {**claim, "pair": raw.get("pair")})) if is_mechanism(raw) else filled(claim)
+        for claim, raw in zip(shown["claims"], record["claims"], strict=True)
+    ]
+    shown["errors"] = [{"replay": "", **error} for error in shown.get("errors", ())]
+    shown["skipped"] = shown.get("skipped", [])
+    shown["findings"] = (shown.get("baseline") or {}).get("findings") or []
+    return shown
+
+
+def is_mechanism(claim: ClaimRecord) -> bool:
+    """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
+    return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))
+
+
+def relation_words(claim: ClaimRecord) -> str:
+    """Return which worlds are neighbours, where it is not that one round is replaced; nothing of two given inputs."""
+    from ..mechanisms.claim import NEIGHBOURS  # not before a claim is shown: `--help` is instant
+
+    neighbours = claim.get("neighbours")
+    if is_mechanism(claim):
+        # Of a library's claim it is part, and of one about inputs that were searched.
+        asked = claim.get("inputs") or claim.get("standing") or claim.get("searched")
+        return f"{neighbours} neighbours" if asked and neighbours else ""
+    if neighbours in NEIGHBOURS:
+        return "" if neighbours == "replace" else f"{neighbours} neighbours"
+    return str(claim.get("relation") or "")
+
+
+def with_relation(promise: str, claim: ClaimRecord) -> str:
+    """Return what is promised, and to which neighbours where that is not the usual."""
+    return ", ".join(filter(None, (promise, relation_words(claim))))
+
+
+def rounds_words(rounds: Sequence[int]) -> str:
+    """Return which rounds, from 1, in words: `round 2`, `rounds 2, 3 and 5`."""
+    *first, last = map(str, rounds)
+    return f"rounds {', '.join(first)} and {last}" if first else f"round {last}"
+
+
+def is_untested(claim: ClaimRecord) -> bool:
+    """Tell whether a claim survived an audit that was seen to catch too little to be called a test."""
+    return bool(claim["verdict"] == "SURVIVED" and claim.get("untested"))
+
+
+def is_unexpected(claim: ClaimRecord) -> bool:
+    """Tell whether a verdict was expected, and another one came; or none was, and the claim was falsified."""
+    stated = claim.get("expected")
+    return claim["verdict"] != due_verdict(claim) if stated else claim["verdict"] == "FALSIFIED"
+
+
+def expected_words(claims: Sequence[ClaimRecord]) -> str:
+    """Return that verdicts are as expected, where no other came; nothing where none was expected, or another came."""
+    stated = sum(bool(claim.get("expected")) for claim in claims)
+    if not stated or any(map(is_unexpected, claims)):
+        return ""
+    if stated == len(claims):
+        return "Every verdict is as expected."
+    return f"As expected: the verdicts of {stated} of {len(claims)} claims; of the others none was expected."
+
+
+def due_verdict(claim: ClaimRecord) -> str:
+    """Return the verdict that a claim ought to get: SURVIVED where nothing is said of it."""
+    return (claim.get("expected") or "survived").upper()
+
+
+def replay_word(claim: ClaimRecord) -> str:
+    """Return what stands before a claim's command: it replays the counts, or audits again on other random numbers."""
+    return REPLAY_WORDS[claim.get("replayable") is False]
+
+
+def regret_replay(row: RegretJson) -> str:
+    """Return the command of a measurement of regret behind what it does; nothing where there is none.
+
+    What a search found is played alone then, and meets other random numbers than beside the listed sequences.
+    """
+    command = row.get("replay")
+    return f"{REPLAY_WORDS['--sequence' in command]}: {command}" if command else ""
+
+
+def untested_words(claim: ClaimRecord) -> str:
+    """Return why an audit that a claim survived is no test of it."""
+    pair: PairJson = claim.get("pair") or {}
+    left = pair.get("left")
+    differ = pair.get("rounds", [pair.get("round")])
+    before = claim.get("mechanism") or claim["surface"] == "publication"
+    last = not before and isinstance(left, list) and differ == [len(left)]
+    how = {"in_last_losses": last, "alike": bool(claim.get("alike")), "exceeded": is_exceeded(claim)}
+    return blind_spot.untested_words(measure_of(claim), claim.get("blind_spot"), **how)
+
+
+def by_holm(claim: ClaimRecord) -> bool:
+    """Tell whether Holm's procedure over the report falsified a claim that its own bound, at alpha / m, does not."""
+    return bool(claim.get("holm"))
+
+
+def measure_of(claim: ClaimRecord) -> MeasureJson:
+    """Return the measure of a claim: of an epsilon at a delta as `claimed` says, which older records have too."""
+    stated: MeasureJson = claim.get("measure") or {}
+    if stated.get("kind") in (None, "approximate"):
+        return cast("MeasureJson", {**claim["claimed"], "kind": "approximate"})
+    return stated
+
+
+def level(claim: ClaimRecord) -> float:
+    """Return what is claimed, in the unit of the claim's measure."""
+    return measure_words.level_of(measure_of(claim))
+
+
+def lower(claim: ClaimRecord) -> float:
+    """Return what was certified, in that unit."""
+    bound = None if measure_words.is_epsilon(measure_of(claim)) else claim.get("lower")
+    return float((claim.get("epsilon_lower") if bound is None else bound) or 0.0)
+
+
+def certified(claim: ClaimRecord, digits: str = ".4g") -> str:
+    """Return it in so many digits, or in as many more as tell it from the claim that it refutes."""
+    return at_least(lower(claim), digits, level(claim))
+
+
+def exact_level(claim: ClaimRecord) -> float | None:
+    """Return the exact value on the audited pair, in that unit, if known; 0 where it is so but for rounding."""
+    epsilon = claim.get("exact_epsilon") if measure_words.is_epsilon(measure_of(claim)) else None
+    exact = claim.get("exact_level")
+    known = epsilon if exact is None else exact
+    return 0.0 if known is not None and round(known, 9) == 0 else known
+
+
+def is_exceeded(claim: ClaimRecord) -> bool:
+    """Tell whether the exact value on the audited pair is beyond the claim, by more than its law may be off."""
+    infinite = claim.get("exact_infinite") and measure_words.is_epsilon(measure_of(claim))
+    exact = math.inf if infinite else exact_level(claim)
+    return exact is not None and blind_spot.is_beyond(exact, level(claim))
+
+
+def is_violated(row: RegretJson) -> bool:
+    """Tell whether a measurement of regret violates its bound or growth: that fails a run."""
+    return row.get("verdict") == "VIOLATED"
+
+
+def is_open(row: RegretJson) -> bool:
+    """Tell whether a plan's own bound on regret was not decided, or nothing could exceed it: that is no green."""
+    from ..audit.regret.verdicts import UNDECIDED, VACUOUS, YOURS  # not before a bound is shown: `--help` is instant
+
+    return row.get("source") == YOURS and row.get("verdict") in (UNDECIDED, VACUOUS)
+
+
+def failing_bounds(record: RunRecord) -> list[RegretJson]:
+    """Return the measurements of regret whose bound is violated, or a plan's own and open."""
+    return [row for row in record.get("regret") or () if is_violated(row) or is_open(row)]
+
+
+def is_failing(finding: Said) -> bool:
+    """Tell whether what was found against a baseline fails a run."""
+    return finding["kind"] in FAILING
+
+
+def symbol(claim: ClaimRecord) -> str:
+    """Return the symbol of that unit."""
+    unit = measure_words.unit_of(measure_of(claim))
+    return measure_words.SYMBOLS.get(unit, unit)
+
+
+def bound_words(claim: ClaimRecord) -> str:
+    """Return what was certified about a claim, with everything that its error depends on."""
+    measure, bound = measure_of(claim), lower(claim)
+    own = f"at least {measure_words.bound_words(measure, bound)} ({confidence_text(claim['confidence'])} confidence)"
+    unit = "the true profile" if measure.get("kind") == "profile" else measure_words.unit_of(measure)
+    if not by_holm(claim):
+        return f"{unit} is {own}"
+    above, test = measure_words.bound_words(measure, level(claim)), claim["holm"]
+    return (
+        f"{unit} is above {above} by Holm's procedure over the report, p-value {at_most(test['p_value'], '.2g')} "
+        f"at level {at_least(test['level'], '.2g')}; alone {own}"
+    )
+
+
+class ByWorld(NamedTuple):
+    """How often a joint event happened in the world that it names, and in the other one."""
+
+    name: str
+    hits: int
+    runs: int
+    other: str
+    misses: int
+    others: int
+
+
+def named_world(claim: ClaimRecord) -> ByWorld | None:
+    """Return what a joint event shows of each world.
+
+    None in the guess game, where right and wrong guesses are what counts, and where a record does not say.
+    """
+    counts = claim.get("counts") or {}
+    if claim.get("method") != "joint" or "left_upper" not in counts or "runs_left" not in counts:
+        return None
+    left, right = counts["runs_left"], counts["runs"] - counts["runs_left"]
+    if counts["left_lower"] + counts["right_lower"]:
+        return ByWorld("right", counts["right_lower"], right, "left", counts["left_lower"], left)
+    return ByWorld("left", counts["left_upper"], left, "right", counts["right_upper"], right)
+
+
+def counted_words(claim: ClaimRecord) -> str:
+    """Return the counts that a certificate rests on."""
+    world, counts = named_world(claim), claim["counts"]
+    if claim.get("method") == "variational" and counts.get("tally"):
+        steps, left = len(counts["tally"]) // 2, counts["runs_left"]
+        return f"a function of {steps} steps of the score, in {left:,} left and {counts['runs'] - left:,} right runs"
+    if world is None:
+        return f"{counts['right']:,} right of {counts['guesses']:,} guesses in {counts['runs']:,} certification runs"
+    name, hits, runs, other, misses, others = world
+    return f"says {name} in {hits:,} of {runs:,} {name} runs and in {misses:,} of {others:,} {other} ones"
+
+
+def exact_words(claim: ClaimRecord, infinite: str = "inf") -> str:
+    """Return the exact value with four digits, what infinity is called, or a dash where it is not known."""
+    if claim.get("exact_infinite") and measure_words.is_epsilon(measure_of(claim)):
+        return infinite
+    known = exact_level(claim)
+    return "-" if known is None else f"{known:.4g}"
+
+
+def filled(claim: ClaimRecord) -> ClaimRecord:
+    """Return a claim with every field that the reports name."""
+    claimed: ClaimedJson = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
+    known = {key: value for key, value in claim.items() if value is not None}
+    return cast(ClaimRecord, {**DEFAULTS, **known, "claimed": claimed})
