@@ -132,7 +132,7 @@ def _visit_function(
 ) -> None:
     if function.__globals__ is not module or function.__code__.co_qualname != name:
         raise _ReplacedError(name)
-    for named in set(_names(function.__code__)) & module.keys():
+    for named in set(names_in(function.__code__)) & module.keys():
         if (id(module), named) not in written:
             written[id(module), named] = (module, named, module[named])
             _visit_named(module[named], named, written)
@@ -156,8 +156,9 @@ def _is_trusted(function: FunctionType) -> bool:
     return str(function.__globals__.get("__name__", "")).partition(".")[0] in _TRUSTED
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
+    """Yield the names that a function's code looks up, those of functions within it too."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in(constant)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import cached_property
-from types import CodeType, FunctionType, GeneratorType, ModuleType
+from types import FunctionType, GeneratorType, ModuleType
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ...learners.abilities import is_ours
 from ...learners.blame import name_of
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import Scalar
-from ...learners.written import BOOKKEEPING
+from ...learners.written import BOOKKEEPING, names_in
 
 #: Values that are looked into, at most: what lies beyond is not compared.
 MOST_OBJECTS = 200_000
@@ -140,7 +140,7 @@ class Walk:
                 self.value(f"{variable}, which {name} encloses,", cell.cell_contents, cell, "cell_contents")
             except ValueError:  # not filled yet
                 continue
-        for named in dict.fromkeys(_names(function.__code__)):
+        for named in dict.fromkeys(names_in(function.__code__)):
             if named in known:
                 self.value(f"the global {named}", known[named], known, named)
 
@@ -235,13 +235,6 @@ def _functions(value: object) -> Iterator[FunctionType]:
     for part in parts:
         if isinstance(part, FunctionType):
             yield part
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
 
 
 def is_users(name: str, module: object) -> bool:
