@@ -58,7 +58,7 @@ def falsify_mechanism(
     ----------
     mechanism : callable
         `mechanism(data, rng)` with a numpy Generator, its only randomness, returns one output: a number, a vector, a
-        text, None, or lists, tuples, sets, dictionaries and arrays of them (see `encoding`). With a true attribute
+        text, None, or lists, tuples, sets, dictionaries and arrays of them (`attacks.encoding`). With a true attribute
         `batched` it is called as `mechanism(data, draws, runs)` and returns (runs,) or (dim, runs).
     claim : Claim
         Its epsilon and delta; the rest of a claim is about learners.
@@ -76,8 +76,8 @@ def falsify_mechanism(
     confidence : float
         1 - alpha of the certificate, in (0, 1).
     bits : bool
-        Whether the attack may read the low-order bits of floating-point outputs (see `bits`). A claim that is true in
-        real arithmetic may be false in double precision.
+        Whether the attack may read the low-order bits of floating-point outputs (`attacks.outputs.float_leaks`). A
+        claim that is true in real arithmetic may be false in double precision.
     os_random : bool
         Whether the mechanism has randomness of its own, which cannot be seeded, as that of the operating system. Then
         nothing is played twice, and the same seed gives other counts; the verdict is as valid. Whether runs depend on

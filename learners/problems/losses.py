@@ -369,7 +369,7 @@ def check_lipschitz(loss: Family | Switch, radius: float, bound: float = 1.0, *,
 
 @dataclass(frozen=True)
 class LossSet:
-    """A set of loss vectors: all that `contains` accepts."""
+    """A set of loss vectors: all that `check` accepts."""
 
     name: str
     low: float
