@@ -7,8 +7,8 @@ from numbers import Number
 
 from ...learners.blame import name_of
 from ...learners.protocol import LearnerError
-from ..attacks.objects import COLUMNAR
-from ..attacks.places import scalars
+from ..attacks.encoding.objects import COLUMNAR
+from ..attacks.encoding.places import scalars
 from ..inputs.data import is_frame
 
 #: What may be asked for in place of names: the attributes that end with an underscore (scikit-learn's convention for

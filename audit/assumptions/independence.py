@@ -22,9 +22,9 @@ from scipy import special
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Floats
-from ..attacks.encoding import Encoder
-from ..attacks.features import Labels, Outputs
-from ..attacks.places import scalars
+from ..attacks.encoding.encoder import Encoder
+from ..attacks.encoding.features import Labels, Outputs
+from ..attacks.encoding.places import scalars
 from ..statistics.events import Event
 from .blocks import (
     ALONE_BLOCKS,

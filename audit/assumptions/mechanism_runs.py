@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ...learners.blame import name_of, said
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws
-from ..attacks.features import Outputs
-from ..attacks.places import scalars
+from ..attacks.encoding.features import Outputs
+from ..attacks.encoding.places import scalars
 from ..inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
 from ..play.pairs import PairJson
 from .attributes import AttributesError

@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from ...learners.blame import name_of
-from ..attacks.places import scalars
+from ..attacks.encoding.places import scalars
 from ..statistics.events import Counts
 from .mechanism_runs import Sample
 

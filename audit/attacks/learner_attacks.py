@@ -31,7 +31,7 @@ from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood,
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
-from .features import Features, LabelledView, View
+from .encoding.features import Features, LabelledView, View
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
 from .outputs.interactions import Interacting, interactions
 from .outputs.learned import Boosting, nothing

@@ -14,10 +14,10 @@ from ...learners.abilities import decisions
 from ...mechanisms.draws import Floats
 from ..laws.sequences import index_of
 from ..play.transcripts import Transcripts
-from .encoding import rows_of, vectors
-from .features import Outputs
+from .encoding.encoder import rows_of, vectors
+from .encoding.features import Outputs
+from .encoding.places import scalars
 from .outputs.regressions import LinearOdds
-from .places import scalars
 
 #: What is seen of a block of runs: of a learner's, or the outputs of a mechanism.
 Seen = Transcripts | Outputs

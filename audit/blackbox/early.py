@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.independence import check_neighbours
 from ..assumptions.mechanism_runs import DataPair, Sample, run_block
-from ..attacks.encoding import has_floats
+from ..attacks.encoding.encoder import has_floats
 from ..attacks.outputs.learned import OutputAttack
 from ..certification.anytime import FIRST, SEARCH_RUNS, Scored
 from ..certification.frame import Choice

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..attacks.encoding import has_floats, rows_of, vectors
-from ..attacks.features import Labels, Outputs
-from ..attacks.objects import plain
-from ..attacks.places import text_of_part
-from ..attacks.texts import WHOLE, as_float
+from ..attacks.encoding.encoder import has_floats, rows_of, vectors
+from ..attacks.encoding.features import Labels, Outputs
+from ..attacks.encoding.objects import plain
+from ..attacks.encoding.places import text_of_part
+from ..attacks.encoding.texts import WHOLE, as_float
 from ..certification.frame import Choice
 from ..statistics.digits import exactly
 from ..statistics.events import Event

@@ -17,7 +17,7 @@ import numpy as np
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Stage
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, run_block
-from ..attacks.places import scalars
+from ..attacks.encoding.places import scalars
 from ..certification.verdict import SearchedJson
 from ..inputs.candidates import Candidate, Drawn, Space
 from ..inputs.data import from_json, to_json

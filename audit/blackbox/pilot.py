@@ -16,7 +16,7 @@ import numpy as np
 
 from ...mechanisms.draws import Draws, Stage
 from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, outputs_of, to_bytes
-from ..attacks.features import Outputs
+from ..attacks.encoding.features import Outputs
 from ..certification.frame import Audit
 from ..play.transcripts import blocks
 from ..play.workers import in_parallel

@@ -16,8 +16,8 @@ from ..assumptions.call_limit import Limited
 from ..assumptions.independence import check_neighbours
 from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
 from ..assumptions.unseeded import Digested, Unseeded
-from ..attacks.encoding import Encoder
-from ..attacks.features import Features, LabelledView, Outputs
+from ..attacks.encoding.encoder import Encoder
+from ..attacks.encoding.features import Features, LabelledView, Outputs
 from ..attacks.outputs.float_leaks import BitColumns, Preimages
 from ..attacks.outputs.learned import OutputAttack, on_outputs
 from ..attacks.outputs.output_attacks import attacks_on

@@ -19,8 +19,8 @@ import numpy as np
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.mechanism_runs import DataPair, Sample, outputs_of
 from ..assumptions.unseeded import Unseeded
-from ..attacks.encoding import Encoder
-from ..attacks.features import Features, LabelledView, Outputs, View
+from ..attacks.encoding.encoder import Encoder
+from ..attacks.encoding.features import Features, LabelledView, Outputs, View
 from ..attacks.outputs.learned import OutputAttack, on_outputs
 from ..attacks.outputs.output_attacks import attacks_on
 from ..attacks.protocol import NoEvidence, Scorer

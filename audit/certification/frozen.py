@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ...learners.abilities import batch_of, decisions
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.mechanism_runs import DataPair, join, run_block
-from ..attacks.encoding import vectors
+from ..attacks.encoding.encoder import vectors
 from ..attacks.learner_attacks import SequenceRatio, SequenceTable
 from ..attacks.outputs.regressions import STANDARD_BITS, LinearOdds
 from ..attacks.protocol import Scorer

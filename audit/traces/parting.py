@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attacks.places import Size
+from ..attacks.encoding.places import Size
 from .tape import Call, Shown, Tape, TapeEvent, UntraceableError, Values
 from .watched import CallSite
 

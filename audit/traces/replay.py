@@ -15,7 +15,7 @@ from ...mechanisms.draws import Draws
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.mechanism_runs import called
 from ..assumptions.unseeded import Unseeded
-from ..attacks.places import scalars
+from ..attacks.encoding.places import scalars
 from ..play.pairs import Pair
 from ..play.transcripts import feeding, play_rounds
 from .libraries import watched_libraries

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from overclaim.audit.attacks.columns import LARGE
-from overclaim.audit.attacks.encoding import MISSING, MOST_COUNTED, UNSEEN, Encoder
-from overclaim.audit.attacks.features import Features
-from overclaim.audit.attacks.objects import category
+from overclaim.audit.attacks.encoding.columns import LARGE
+from overclaim.audit.attacks.encoding.encoder import MISSING, MOST_COUNTED, UNSEEN, Encoder
+from overclaim.audit.attacks.encoding.features import Features
+from overclaim.audit.attacks.encoding.objects import category
+from overclaim.audit.attacks.encoding.places import Size, scalars
+from overclaim.audit.attacks.encoding.texts import WHOLE
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
-from overclaim.audit.attacks.places import Size, scalars
-from overclaim.audit.attacks.texts import WHOLE
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.learners.protocol import LearnerError

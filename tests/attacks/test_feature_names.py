@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from overclaim.audit.attacks.encoding import Encoder
-from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.encoding.encoder import Encoder
+from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.mechanisms.claim import Claim

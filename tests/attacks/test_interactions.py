@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
-from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.learner_attacks import Boosted, Paired
 from overclaim.audit.attacks.outputs.interactions import (
     Bins,

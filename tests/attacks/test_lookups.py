@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overclaim.audit.attacks.columns import FEW_VALUES, MOST_SPECIALS, REPEATS, STANDS_OUT, Column
-from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.encoding.columns import FEW_VALUES, MOST_SPECIALS, REPEATS, STANDS_OUT, Column
+from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.outputs.binned_regressions import NUDGE, STRETCH, UNIFORM, Coded, CodedRuns, _bins
 from overclaim.audit.attacks.outputs.count_tables import kinds_of
 from overclaim.audit.statistics.coupling import MOST_KEYS, Places

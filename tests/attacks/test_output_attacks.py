@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from overclaim.audit.attacks.columns import Column
-from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.encoding.columns import Column
+from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.outputs.count_tables import Patterns, Table
 from overclaim.audit.attacks.outputs.learned import worth_of
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on, screen

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.assumptions.attributes import WithAttributes
-from overclaim.audit.attacks.places import NO_SCALARS, Size, placed, scalars
+from overclaim.audit.attacks.encoding.places import NO_SCALARS, Size, placed, scalars
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.learners.protocol import LearnerError

@@ -9,7 +9,7 @@ from scipy import stats
 
 from overclaim.audit.assumptions.independence import check_independence
 from overclaim.audit.assumptions.mechanism_runs import DataPair, run_block
-from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.blackbox.stages import _of_same_left

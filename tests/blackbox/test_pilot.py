@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 from overclaim.audit.assumptions.mechanism_runs import DataPair
-from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.outputs import binned_regressions
 from overclaim.audit.attacks.outputs.binned_regressions import BinnedRegression, Coded, CodedRuns
 from overclaim.audit.blackbox import weak_claims

@@ -15,8 +15,8 @@ from scipy import special
 from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import Codes, Places
-from ..columns import equal
-from ..features import LabelledView, Labels, View
+from ..encoding.columns import equal
+from ..encoding.features import LabelledView, Labels, View
 from .count_tables import REPEATED, kinds_of
 from .learned import SCREENED, OutputAttack, nothing
 from .regressions import WEIGHT_DIGITS

@@ -13,7 +13,7 @@ from scipy import special
 from ....mechanisms.draws import Floats
 from ...statistics.coupling import Places
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..features import Features, LabelledView, Labels, View
+from ..encoding.features import Features, LabelledView, Labels, View
 from ..protocol import log_ratio
 from .learned import SCREENED, OutputAttack, binned_odds, nothing, worth_of
 from .regressions import Logistic

@@ -16,8 +16,8 @@ from scipy import special
 
 from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import rounded
-from ..columns import FEW_VALUES
-from ..features import Feature, LabelledView, Labels, View
+from ..encoding.columns import FEW_VALUES
+from ..encoding.features import Feature, LabelledView, Labels, View
 from ..protocol import log_ratio
 from .learned import SCREENED, quantiles, worth_of
 from .regressions import LinearOdds, Logistic

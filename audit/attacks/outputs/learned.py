@@ -19,7 +19,7 @@ from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import reached
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..features import Features, LabelledView, Labels, Outputs, View
+from ..encoding.features import Features, LabelledView, Labels, Outputs, View
 from ..protocol import Scorer, log_ratio
 
 #: The most training runs that screening and boosting use.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..features import LabelledView
+from ..encoding.features import LabelledView
 from .binned_regressions import BinnedRegression
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Patterns, Table
 from .interactions import Interacting, interactions

@@ -14,7 +14,7 @@ from scipy import special
 
 from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import best, rounded, significant
-from ..features import Feature, LabelledView, Labels, View
+from ..encoding.features import Feature, LabelledView, Labels, View
 from ..protocol import log_losses
 from .learned import OutputAttack, nothing
 

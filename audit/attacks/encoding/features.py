@@ -1,6 +1,6 @@
 """Columns of numbers as features: what a classifier or a threshold can use.
 
-`encoding.Encoder` turns outputs of any form into columns of numbers, `Features` these into what `learned` makes
+`encoder.Encoder` turns outputs of any form into columns of numbers, `Features` these into what `learned` makes
 evidence from. Features are finite, whatever the columns hold.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mechanisms.draws import Floats
-from ..statistics.bounds.rounding import rounded
-from ..statistics.digits import exactly
+from ....mechanisms.draws import Floats
+from ...statistics.bounds.rounding import rounded
+from ...statistics.digits import exactly
 from .columns import REPEATS, Column, equal
 
 #: The most columns that are used for order statistics.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mechanisms.draws import Floats
+from ....mechanisms.draws import Floats
 from .columns import REPEATS
 from .features import Outputs
 from .places import (

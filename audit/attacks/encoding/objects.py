@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.protocol import LearnerError
+from ....learners.protocol import LearnerError
 
 #: Libraries whose series, tables and scalars are read by their values: their texts round numbers and are cut off.
 COLUMNAR = ("polars", "pyarrow")

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mechanisms.draws import Floats
+from ....mechanisms.draws import Floats
 
 #: A column with at most so many distinct values is discrete.
 FEW_VALUES = 24

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.protocol import LearnerError
+from ....learners.protocol import LearnerError
 from .columns import REPEATS
 from .objects import category, plain
 
