@@ -67,7 +67,7 @@ class Runner:
         script.write_text(step["run"])
         words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
         return subprocess.run(
-            words, cwd=self.repository, env=environment, capture_output=True, text=True, check=False, timeout=60
+            words, cwd=self.repository, env=environment, capture_output=True, text=True, check=False, timeout=600
         )
 
     @property

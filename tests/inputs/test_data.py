@@ -1,13 +1,13 @@
 """Data in a record: the labels of rows are a part of it, and what a record cannot hold is refused in one line."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
 
-DATES = pd.to_datetime(["2020-01-01", "2020-01-02"])
+pd = pytest.importorskip("pandas")
+DATES = pd.to_datetime(["2020-01-01", "2020-01-02"]).as_unit("us")
 LABELLED = {
     "numbers": pd.Series([1.0, 2.0], index=[5, 6]),
     "a row less": pd.DataFrame({"a": [1, 2, 3]}).drop(1),

@@ -228,8 +228,8 @@ def test_the_scheduler_stays_away_and_a_resume_goes_on(machines, folder, monkeyp
             machines.kill(machines.scheduler)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "PATIENCE", 1.0)
-        patch.setattr(module, "CONNECT", 1.0)
+        patch.setattr(module, "PATIENCE", 5.0)  # a busy machine answers late
+        patch.setattr(module, "CONNECT", 5.0)
         patch.setattr(Page, "keep", keep_and_kill)
         lost = run(*words)
     assert (lost.exit_code, lost.stderr.count("\n")) == (130, 1), lost.stderr

@@ -288,7 +288,7 @@ def test_another_seed_plays_otherwise():
 def test_the_particle_attack_scores_the_same(inner, t0, lag, begin):
     """Scores are rounded to six digits: two sums that differ by 1e-12 round apart once in 1e6 sequences."""
     learner, worlds = BatchedLaplace(inner, epsilon=1.0, batch=1), pair(7, 3, t0=t0 + begin)
-    transcripts = play(learner, worlds, CounterDraws(1), 300)
+    transcripts = play(learner, worlds, CounterDraws(1), 100)
     slow, fast = (ParticleRatio(learner, worlds, lag=lag, begin=begin) for _ in range(2))
     fast = fast.faster()
     assert fast.fast

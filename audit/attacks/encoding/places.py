@@ -24,7 +24,7 @@ MOST_LEVELS = 50
 #: the last parts of a list by how far they are from its end, the most of them.
 ORDER, BY_ID, FROM_END, MOST_FROM_END = -1, -2, -3, 4
 #: The most values that are read by the id beside them.
-_MOST_READ = 512
+MOST_READ = 512
 #: Parts by their number, and what a dictionary holds by the text of its key.
 Path = tuple[int | str, ...]
 #: The numbers of some outputs.
@@ -304,7 +304,7 @@ class Ids(NamedTuple):
             if all(held) and len(set(held)) > 1:
                 times = Counter(value for values in held for value in values)
                 often = [(-count, repr(value), value) for value, count in times.items() if count >= REPEATS]
-                often = sorted(often, key=lambda one: one[:2])[: _MOST_READ // len(first)]
+                often = sorted(often, key=lambda one: one[:2])[: MOST_READ // len(first)]
                 if (total := -sum(one[0] for one in often)) > best:
                     best, chosen = total, cls(names, {value for *_, value in often})
         return chosen
