@@ -61,8 +61,8 @@ DEFAULTS: ClaimRecord = {
 }
 #: What fails a run of what is found against a baseline; other findings are remarks.
 FAILING = ("regression", "weakened", "lost power", "missing")
-#: What stands before the command that audits a claim again: where its randomness can be seeded, and where it cannot.
-REPLAY_WORDS = ("replay", "again, on other random numbers")
+#: What stands before the command that audits a claim again: where its counts are replayed, and where they are not.
+REPLAY_WORDS = ("replay", "again, not a replay")
 
 
 def legible(record: RunRecord) -> LegibleRecord:
@@ -137,7 +137,7 @@ def due_verdict(claim: ClaimRecord) -> str:
 
 
 def replay_word(claim: ClaimRecord) -> str:
-    """Return what stands before a claim's command: it replays the counts, or audits again on other random numbers."""
+    """Return what stands before a claim's command: it replays the counts, or audits again."""
     return REPLAY_WORDS[claim.get("replayable") is False]
 
 

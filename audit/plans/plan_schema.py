@@ -125,7 +125,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # right = [0]
 # bits = true                  # the attack reads the low-order bits of floating-point outputs
 # attributes = ["coef_"]       # of a fitted model that it returns: these are the output; or "fitted", or "all"
-# os_random = true             # its randomness cannot be seeded: nothing is played twice, no counts can be replayed
+# os_random = true             # its randomness cannot be seeded: nothing is played twice, no counts are replayed
 
 # [[claims]]
 # target = "my_mechanism.py:noisy"   # the same, on the worst pair of inputs that a search finds

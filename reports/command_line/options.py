@@ -155,7 +155,7 @@ CALLED = options(
     click.option(
         "--os-random",
         is_flag=True,
-        help="The mechanism's randomness cannot be seeded: nothing is played twice, no counts can be replayed.",
+        help="The mechanism's randomness cannot be seeded: nothing is played twice, no counts are replayed.",
     ),
     click.option(
         "--attributes",
