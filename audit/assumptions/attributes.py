@@ -7,7 +7,7 @@ from numbers import Number
 
 from ...learners.blame import name_of
 from ...learners.protocol import LearnerError
-from ..attacks.encoding.objects import COLUMNAR
+from ..attacks.encoding.objects import is_columnar
 from ..attacks.encoding.places import scalars
 from ..inputs.data import is_frame
 
@@ -92,5 +92,5 @@ def _attributes(thing: object, where: str) -> dict[str, object]:
 def _is_readable(value: object) -> bool:
     """Tell whether a value is an output by itself: a number, a text, a set, None, or what turns into a list."""
     plain = value is None or isinstance(value, str | bytes | Number | set | frozenset)
-    columnar = type(value).__module__.partition(".")[0] in COLUMNAR or is_frame(value)
-    return plain or columnar or any(hasattr(value, name) for name in ("tolist", "tocoo", "__array__"))
+    listed = any(hasattr(value, name) for name in ("tolist", "tocoo", "__array__"))
+    return plain or listed or is_columnar(value) or is_frame(value)

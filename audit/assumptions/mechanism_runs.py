@@ -20,6 +20,7 @@ from ...learners.blame import name_of, said
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws
 from ..attacks.encoding.features import Outputs
+from ..attacks.encoding.objects import plain
 from ..attacks.encoding.places import scalars
 from ..inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
 from ..play.pairs import PairJson
@@ -190,9 +191,7 @@ def _array_of(outputs: Any) -> NDArray[Any]:
     try:
         return np.asarray(outputs)
     except (TypeError, RuntimeError):  # an array of another library: on a GPU, with a gradient, of 16 bits
-        if not hasattr(outputs, "tolist"):
-            raise
-        return np.asarray(outputs.tolist())
+        return np.asarray(plain(outputs))
 
 
 def _expected(runs: int) -> str:

@@ -244,15 +244,14 @@ class Features:
 
     def _list(self) -> Iterator[tuple[str, Feature]]:
         names = [f"column {i + 1}" for i in self.kept]
-        few_bits = sum(len(column.bits) for column in self.columns) <= MOST_BITS
-        if len(self.columns) == 1 and self.with_specials:  # a category that repeats itself is worth more than its bits
-            few_bits = False
+        category = len(self.columns) == 1 and self.with_specials  # that repeats itself: it is worth more than its bits
+        bit_by_bit = not category and sum(len(column.bits) for column in self.columns) <= MOST_BITS
         for i, (name, column) in enumerate(zip(names, self.columns, strict=True)):
             yield name, partial(_row, "clean", i)
             if not column.discrete:
                 yield f"side of {name}", partial(_row, "signs", i)
                 # Noise may have moved whole numbers by even ones alone, or they are masks of bits.
-                for bit in column.bits if few_bits else column.bits[:1]:
+                for bit in column.bits if bit_by_bit else column.bits[:1]:
                     yield f"bit {bit} of {name}" if bit else f"parity of {name}", partial(_bit, i, bit)
             if column.values.size > 2 or not column.discrete:
                 for value in column.values:

@@ -13,7 +13,7 @@ import numpy as np
 from ....learners.protocol import LearnerError
 
 #: Libraries whose series, tables and scalars are read by their values: their texts round numbers and are cut off.
-COLUMNAR = ("polars", "pyarrow")
+_COLUMNAR = ("polars", "pyarrow")
 #: The most cells of a sparse matrix that are read one by one.
 MOST_CELLS = 10_000
 #: What stands in the text of an object for parts that are not shown.
@@ -37,7 +37,7 @@ def plain(output: object) -> object:
         rows = output.index
         numbered = isinstance(rows, pandas.RangeIndex) and (rows.start, rows.step) == (0, 1)
         return named if numbered else [rows.tolist(), named]
-    if type(output).__module__.partition(".")[0] in COLUMNAR:
+    if is_columnar(output):
         return _columnar(output)
     if hasattr(output, "tocoo"):
         return _stored(output)
@@ -48,6 +48,11 @@ def plain(output: object) -> object:
     if hasattr(output, "tolist"):
         return output.tolist()
     return np.asarray(output).tolist() if hasattr(output, "__array__") and not isinstance(output, type) else output
+
+
+def is_columnar(output: object) -> bool:
+    """Tell whether an output is of a library of series, tables and scalars."""
+    return type(output).__module__.partition(".")[0] in _COLUMNAR
 
 
 def _columnar(output: Any) -> object:

@@ -325,8 +325,7 @@ def by_id(path: Path, runs: Runs, leaves: Sequence[Any], ids: Mapping[Path, Ids]
                 those.append(run)
                 parts.append(column[i])
     for steps, (those, parts) in held.items():
-        within_it = within((*path, BY_ID, *steps), runs[those], parts)
-        yield from (placed for placed in within_it if type(placed[2][0]) not in NO_SCALARS)
+        yield from _scalars_within((*path, BY_ID, *steps), runs[those], parts)
 
 
 def from_end(path: Path, runs: Runs, leaves: Sequence[Ends]) -> Iterator[Placed]:
@@ -334,8 +333,12 @@ def from_end(path: Path, runs: Runs, leaves: Sequence[Ends]) -> Iterator[Placed]
     for i in range(MOST_FROM_END):
         here = [run for run, end in enumerate(leaves) if len(end.parts) > i]
         if here:
-            within_it = within((*path, FROM_END, i), runs[here], [leaves[run].parts[-1 - i] for run in here])
-            yield from (placed for placed in within_it if type(placed[2][0]) not in NO_SCALARS)
+            parts = [leaves[run].parts[-1 - i] for run in here]
+            yield from _scalars_within((*path, FROM_END, i), runs[here], parts)
+
+
+def _scalars_within(path: Path, runs: Runs, parts: Sequence[Any]) -> Iterator[Placed]:
+    return (placed for placed in within(path, runs, parts) if type(placed[2][0]) not in NO_SCALARS)
 
 
 def _of_one_length(named: Mapping[Any, Any]) -> Columns:
