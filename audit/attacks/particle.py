@@ -296,7 +296,8 @@ def _filter_block(
     weight, fed, p, in_left = rows[1], rows[2:3], rows[3], rows[4]
     arms = chosen[0:1]
     steps = begin + len(actions)
-    weight[:], in_left[:] = 1.0, 1.0
+    for i in range(LANES):
+        weight[i], in_left[i] = 1.0, 1.0
     _keep_block(fresh, kept, rows, 0)
     for run in range(actions.shape[1]):
         _recall_block(arrays, kept, rows, shared[run])
@@ -331,15 +332,24 @@ def _filter_block(
 def _keep_block(arrays: Arrays, kept: tuple[Floats, ...], rows: Floats, depth: int) -> None:
     """Block: keep the states and the weights after so many actions."""
     for k in range(len(arrays)):
-        kept[k][depth] = arrays[k]
-    kept[-1][depth, 0], kept[-1][depth, 1] = rows[1], rows[4]
+        _copy_block(arrays[k], kept[k][depth])
+    for i in range(LANES):
+        kept[-1][depth, 0, i], kept[-1][depth, 1, i] = rows[1, i], rows[4, i]
 
 
 def _recall_block(arrays: Arrays, kept: tuple[Floats, ...], rows: Floats, depth: int) -> None:
     """Block: what `_keep_block` kept."""
     for k in range(len(arrays)):
-        arrays[k][:] = kept[k][depth]
-    rows[1], rows[4] = kept[-1][depth, 0], kept[-1][depth, 1]
+        _copy_block(kept[k][depth], arrays[k])
+    for i in range(LANES):
+        rows[1, i], rows[4, i] = kept[-1][depth, 0, i], kept[-1][depth, 1, i]
+
+
+def _copy_block(mine: Floats, other: Floats) -> None:
+    """Block: copy all rows; Numba takes six times as long to compile whole arrays that are assigned to slices."""
+    for row in range(len(mine)):
+        for i in range(LANES):
+            other[row, i] = mine[row, i]
 
 
 def _replay_block(numbers: Numbers, arrays: Arrays, stream: object, arms: Actions, told: Floats) -> None:

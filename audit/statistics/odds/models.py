@@ -149,12 +149,8 @@ def _of_noise(worlds: list[Floats], places: Floats, grids: list[Floats], *, norm
             if shared is None:
                 law = mine + ways[0] + ways[1]
             else:  # the other world tells of the shared parameter, whatever its own
-                law = (
-                    mine
-                    + ways[0]
-                    + ways[1]
-                    + special.logsumexp(other + ways[1 - shared], axis=1 - shared, keepdims=True)
-                )
+                told = np.logaddexp.reduce(other + ways[1 - shared], axis=1 - shared, keepdims=True)
+                law = mine + ways[0] + ways[1] + told
             law = np.exp(law - law.max())
             laws.append(density @ (law / law.sum()).ravel() + _TINY)
         odds.append(np.clip(np.log(laws[0]) - np.log(laws[1]), -_FAR, _FAR))
