@@ -172,9 +172,11 @@ def clear_interrupt() -> Iterator[None]:
     """Turn Ctrl-C into one line and its exit code, also where an interrupted import made another error of it.
 
     Likewise a request to end, and a terminal that is closed: worker processes are ended, and what is finished is kept.
+    Python drops what is raised in a callback or a `__del__`: where that was the request, it is made again.
     """
     pressed: list[int] = []
-    owner = os.getpid()
+    dropped: list[threading.Timer] = []
+    owner, unraisable = os.getpid(), sys.unraisablehook
 
     def press(number: int, frame: object) -> None:
         if os.getpid() != owner:  # a child of the audited code
@@ -183,12 +185,24 @@ def clear_interrupt() -> Iterator[None]:
         pressed.append(number)
         raise KeyboardInterrupt
 
+    def repeat(drop: Any) -> None:
+        if not pressed or os.getpid() != owner or not issubclass(drop.exc_type, KeyboardInterrupt):
+            return unraisable(drop)
+        again = threading.Timer(0.05, os.kill, (owner, pressed[-1]))
+        again.daemon = True
+        dropped.append(again)
+        if len(dropped) == len(pressed):  # no other request is being heeded
+            again.start()
+        return None
+
     before = {number: signal.getsignal(number) for number in _ENDS}
     main = threading.current_thread() is threading.main_thread()
     # A process that was started to ignore one, as by nohup, goes on ignoring it.
     ours = {n for n, old in before.items() if main and (callable(old) or old is signal.SIG_DFL)}
     for number in ours:
         signal.signal(number, press)
+    if ours:
+        sys.unraisablehook = repeat
     try:
         yield
     except KeyboardInterrupt:
@@ -198,6 +212,10 @@ def clear_interrupt() -> Iterator[None]:
             raise _ended_by(pressed) from None
         raise
     finally:
+        for again in dropped:
+            again.cancel()
+        if ours:
+            sys.unraisablehook = unraisable
         for number in ours:
             signal.signal(number, before[number])
 

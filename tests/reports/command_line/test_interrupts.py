@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from overclaim.reports.command_line.console import clear_interrupt
+from overclaim.reports.command_line.console import Failure, clear_interrupt
 from overclaim.tests.support.command_line import PLAN
 
 
@@ -86,6 +86,21 @@ def test_a_child_of_audited_code_ends_as_children_do():
             finally:
                 os._exit(1)
         assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM
+
+
+@pytest.mark.parametrize("end", WORDS)
+def test_a_request_that_python_drops_is_made_again(end):
+    """As in a `__del__` that was running: the command went on as if nobody had asked."""
+
+    class Asked:
+        def __del__(self):
+            signal.raise_signal(end)
+
+    with pytest.raises(Failure, match=WORDS[end]), clear_interrupt():
+        Asked()
+        latest = time.monotonic() + 60
+        while time.monotonic() < latest:
+            time.sleep(0.01)
 
 
 # The command line, with Ctrl-C pressed while a module is imported; C code may make another error of it.
