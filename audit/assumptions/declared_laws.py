@@ -338,7 +338,7 @@ def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
     # Where a release is far larger than its noise, rounding may leave none.
     if np.spacing(np.abs(transcripts.releases).max()) < _COARSE * np.median(np.abs(noise)):
         _check_missing(noise, name)
-    _check_anew(values, name)
+    _check_anew(values, learner.noise, name)
     values = np.sort(values.ravel())
     ranks = np.arange(values.size + 1) / values.size
     gap = max(np.abs(values - ranks[1:]).max(), np.abs(values - ranks[:-1]).max())
@@ -355,8 +355,8 @@ def _check_missing(noise: Floats, name: str) -> None:
         raise LearnerError(f"{name} releases {missing} of {noise.size:,} of its release_means without noise")
 
 
-def _check_anew(values: Floats, name: str) -> None:
-    """Refuse noise of two coordinates or rounds that goes together.
+def _check_anew(values: Floats, law: object, name: str) -> None:
+    """Refuse noise of two coordinates or rounds that goes together, and that of one which has another law.
 
     Parameters
     ----------
@@ -366,8 +366,14 @@ def _check_anew(values: Floats, name: str) -> None:
     shares = 2 * values.reshape(-1, values.shape[-1])[:_MOST_DRAWS] - 1
     # In [-1, 1] of mean 0, as products of two that are independent are: Hoeffding's inequality. Alike in size is too.
     for told in (shares, 2 * np.abs(shares) - 1):
-        together = np.abs(np.triu(told @ told.T / told.shape[1], 1))
-        if np.any(together**2 / 2 * told.shape[1] > np.log(4 * together.size / FALSE_ALARM)):
+        means, together = np.abs(told.mean(axis=1)), np.abs(np.triu(told @ told.T / told.shape[1], 1))
+        most = np.sqrt(2 / told.shape[1] * np.log(4 * together.size / FALSE_ALARM))
+        if means.max() > most:  # so may be products of what does not go together
+            raise LearnerError(
+                f"{name} does not release its release_means plus its noise: among {len(told)} released numbers in "
+                f"their order the noise of number {means.argmax() + 1} has another law than {law}"
+            )
+        if together.max() > most:
             one, other = np.unravel_index(int(together.argmax()), together.shape)
             raise LearnerError(
                 f"{name} does not draw its noise anew: that of {one + 1} and of {other + 1}, of {len(told)} released "

@@ -235,6 +235,7 @@ class Anew:
             "the other way round": state["once"] * (-1) ** state["t"],
             "of one size": np.sign(fresh) * np.abs(state["once"]),
             "missing": np.where(draws.uniform(fresh.shape) < 0.01, 0.0, fresh),
+            "half of it": fresh / 2,
         }[self.way]
         state["last"] = feedback + told
         state["sum"] += state["last"]
@@ -262,3 +263,9 @@ def test_noise_that_is_not_drawn_anew_is_refused(way, told):
     with pytest.raises(LearnerError, match=told):
         falsify(Anew(way), claim, rounds=4, runs=2000)
     assert falsify(Anew(), claim, rounds=4, runs=2000).verdict is Verdict.SURVIVED
+
+
+def test_noise_of_another_scale_is_not_said_to_go_together():
+    """All of it is smaller than is stated, in every round, and so are the products of any two."""
+    with pytest.raises(LearnerError, match=r"of number \d has another law than"):
+        falsify(Anew("half of it"), Claim(epsilon=1.0, surface="release"), rounds=4, runs=2000)
