@@ -83,9 +83,11 @@ def _owns(thing: object, ability: str) -> bool:
         owner = ours
     tested = {name: value for kind in reversed(owner.__mro__[:-1]) for name, value in vars(kind).items()}
     tested = {name: value for name, value in tested.items() if not getattr(value, "__isabstractmethod__", False)}
-    below = playing(name for kind in classes[: classes.index(owner)] for name in vars(kind))
-    replaced = {name for name in held if _plays(tested.get(name))}
-    return not replaced and not below & {*tested, "__getattr__", "__getattribute__"}
+    below = [item for kind in classes[: classes.index(owner)] for item in vars(kind).items()]
+    below += [(name, None) for name in held if name in tested]
+    # A number that a subclass or the object sets anew, such as its scale, is what the ability reads there, too.
+    replaced = {name for name, value in below if _plays(value) or _plays(tested.get(name))}
+    return not playing(replaced) & {*tested, "__getattr__", "__getattribute__"}
 
 
 def _plays(value: object) -> bool:

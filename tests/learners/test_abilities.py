@@ -216,6 +216,20 @@ def test_an_ability_belongs_to_the_class_that_defines_it_and_to_no_override_belo
     assert not owns(type("Explicit", (HasProbabilities,), {})(), "probabilities")
 
 
+class Stated:
+    scale = 2.0
+
+    def release(self, state):
+        return self.scale
+
+
+def test_a_number_that_a_subclass_sets_anew_is_no_method_overridden():
+    """What the ability reads is the subclass's: one with another scale was told that it overrides methods."""
+    assert owns(type("Louder", (Stated,), {"scale": 4.0})(), "release")
+    assert not owns(type("Computed", (Stated,), {"scale": property(lambda self: 4.0)})(), "release")
+    assert not owns(type("Other", (Stated,), {"scale": 4.0, "__getattribute__": object.__getattribute__})(), "release")
+
+
 def test_an_arm_is_not_held_because_the_parent_held_it():
     class Restless(BatchedLaplace):
         def act(self, state, draws):
