@@ -66,7 +66,9 @@ def _bounds(claim: ClaimRecord) -> list[str]:
     if not is_epsilon(measure_of(claim)):
         own = binding(claim)
         if own is None:
-            return []
+            if claim.get("upper_how") == "sampled":
+                return ["traced: the paths were sampled, which bounds nothing", rests]
+            return ["traced: no bound is known in this measure"]
         against = (claim.get("lower") or 0.0) > own * (1 + _SAME)
         on = ", below what is certified: not all that this rests on holds" if against else " on this pair"
         unit, at = unit_of(measure_of(claim)), beside(measure_of(claim))

@@ -234,9 +234,13 @@ def traces(target: Any, pair: Any, *, seed: int = 0, surface: str = "actions") -
     if not any(one.watched for one in recorded) and not _ours(target):
         leak = next((one.leak for one in recorded if one.leak), None)
         then = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
-        raise UntraceableError(
-            f"{name_of(target)} draws no noise in a way that is watched{then}: draw it by "
+        how = (
             "overclaim.testing.laplace(value, scale, rng) or gaussian, or as value + rng.laplace(0, scale)"
+            if plain
+            else "draws.noise(law, shape, value), or as value + draws.generator.laplace(0, scale, shape)"
+        )
+        raise UntraceableError(
+            f"{name_of(target)} draws no noise in a way that is watched in these runs{then}: draw it by {how}"
         )
     return recorded
 

@@ -97,8 +97,19 @@ def test_the_watched_generator_knows_what_noise_is_for():
 
 
 def test_noise_that_is_not_watched_is_no_leak():
-    with pytest.raises(UntraceableError, match=r"draws no noise in a way that is watched"):
+    with pytest.raises(UntraceableError, match=r"draws no noise in a way that is watched.*testing\.laplace"):
         traces(noise_is_not_watched, DataPair(0.0, 1.0))
+
+
+def test_a_batched_target_without_watched_noise_is_told_what_it_has():
+    """It has draws and no generator of one run."""
+
+    def batched(data, draws, runs):
+        return data + draws.uniform(runs)
+
+    batched.batched = True
+    with pytest.raises(UntraceableError, match=r"watched in these runs.*draws\.noise\(law, shape, value\)"):
+        traces(batched, DataPair(0.0, 1.0))
 
 
 @pytest.mark.parametrize(
