@@ -65,7 +65,8 @@ def weakened(target: Target, factor: float) -> Target:
             except NoNoiseError:
                 continue
     if not changes:
-        name = getattr(target, "user_class", type(target)).__name__
+        named = getattr(target, "user_class", target)
+        name = getattr(named, "__name__", type(named).__name__)
         raise NoNoiseError(f"{name} has no noise that is known here: name the parameter that sets it")
     return replace(target, **changes)  # type: ignore[type-var]
 

@@ -274,6 +274,8 @@ def test_what_cannot_be_weakened_is_refused_before_the_audit():
         falsify(quiet, claim, rounds=2, weaken=True)
     with pytest.raises(NoNoiseError, match="Mine has no noise that is known here: name the parameter"):
         falsify(Mine, claim, rounds=2, weaken=True)
+    with pytest.raises(NoNoiseError, match="noisy has no noise that is known here: name the parameter"):
+        falsify_mechanism(noisy, claim, left=0, right=1, weaken=True)
     with pytest.raises(ValueError, match="Mine has no parameter 'sigma'"):
         falsify(Mine, claim, rounds=2, weaken="sigma")
     for given in ("arms", "rounds", "rng"):  # it was asked for a value, and --set said that there is no such parameter
