@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import math
+import os
 import shlex
 import textwrap
 from collections.abc import Callable, Generator
@@ -196,7 +197,9 @@ def check_regret(pytestconfig: pytest.Config) -> Callable[..., RegretAudit]:
 def _command(node: Any, result: Result) -> str:
     """Return the command that repeats an audit: in one line, to be copied into a shell."""
     config = node.config
-    words = ["pytest", *([config.cwd_relative_nodeid(node.nodeid)] if node.nodeid not in ("", ".") else [])]
+    # Ids start from the root folder, mostly; the command is for the folder where pytest was started.
+    place = [os.path.relpath(node.path, config.invocation_params.dir), *node.nodeid.split("::")[1:]]
+    words = ["pytest", *(["::".join(place)] if node.nodeid not in ("", ".") else [])]
     if "runs" in _given(config):
         words += ["--overclaim-runs", str(config.getoption("--overclaim-runs"))]
     words += ["--overclaim-seed", str(result.seed), *(["--overclaim-fast"] if result.engine == "numba" else [])]

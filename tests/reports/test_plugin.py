@@ -277,6 +277,16 @@ def test_the_replay_is_one_command_for_a_shell(pytester):
     assert not list(pytester.path.rglob("pwned"))
 
 
+def test_the_replay_is_one_of_the_folder_where_pytest_was_started(pytester, monkeypatch):
+    """As of a project's part; from there every audit raised, as pytest had changed a function that is not public."""
+    pytester.makeini("[pytest]")
+    pytester.makepyfile(learners=LEARNERS, test_awkward=AWKWARD.replace('"`', '"a::b", "`'))
+    monkeypatch.chdir(pytester.mkdir("below"))
+    result = pytester.runpytest_inprocess("..", "-p", "no:cacheprovider", "-k", "a::b")
+    result.assert_outcomes(failed=1, deselected=4)
+    assert "replay      pytest '../test_awkward.py::test_parrot[a::b]' --overclaim-seed 0" in result.outlines
+
+
 def test_nothing_heavy_is_imported_at_collection(pytester):
     pytester.makeconftest(
         """
