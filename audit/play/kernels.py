@@ -39,7 +39,7 @@ _INNER = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc
 def require_numba() -> None:
     """Raise ValueError if kernels cannot be compiled here."""
     if importlib.util.find_spec("numba") is None:
-        raise ValueError("fast needs Numba, which is not installed: pip install overclaim[fast]")
+        raise ValueError("fast needs Numba, which is not installed: pip install 'overclaim[fast]'")
 
 
 def engine_of(learner: Learner, pairs: Iterable[Pair], *, fast: bool) -> str:

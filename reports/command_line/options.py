@@ -243,7 +243,7 @@ def stop_option(decided: str) -> Callable[..., Any]:
 
 
 STOP = stop_option("the claim is falsified")
-FAST = click.option("--fast", is_flag=True, help="Play on compiled kernels: pip install overclaim[fast].")
+FAST = click.option("--fast", is_flag=True, help="Play on compiled kernels: pip install 'overclaim[fast]'.")
 WEAKEN = click.option(
     "--weaken",
     metavar="[NAME]",

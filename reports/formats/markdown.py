@@ -57,7 +57,7 @@ def markdown(record: RunRecord) -> str:
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in unexpected]
     for title, rows in (("falsified, as expected" if unexpected else "falsified", falsified), ("all claims", claims)):
         if rows:
-            lines += ["", f"<details><summary>{len(rows)} {title}</summary>", "", *_table(rows), "", "</details>"]
+            lines += ["", f"<details><summary>{title}: {len(rows)}</summary>", "", *_table(rows), "", "</details>"]
     alpha = max((1 - c["confidence"] for c in claims), default=record["alpha"])
     if any(c.get("standing") for c in claims):
         lines += ["", f"**{headline_words(record)}** {beside_words(claims)}".strip()]

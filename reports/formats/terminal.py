@@ -179,9 +179,10 @@ def _sum_line(record: RunRecord) -> str:
         words = " and ".join(f"{many} {where}" for where, many in scopes.items() if many)
         counts.append(f"{words} bounded by their traces")
     stated = [c for c in claims if c.get("expected")]
-    judged = [f"{sum(not is_unexpected(c) for c in stated)} of {len(stated)} as expected"] if stated else []
+    met = sum(not is_unexpected(c) for c in stated)
+    judged = [f"{met} of {len(stated)} as expected"] if stated else []
     if surprises := sum(is_unexpected(c) for c in claims if not c.get("expected")):
-        judged.append(f"{surprises} unexpected")
+        judged.append(f"{surprises} {'more ' if met < len(stated) else ''}unexpected")
     as_expected = f"; {', '.join(judged)}" if judged else ""
     as_expected += f"; {len(skipped)} skipped, of which nothing is known" if skipped else ""
     return f"{', '.join(counts) or 'no claim was audited'}{as_expected}"

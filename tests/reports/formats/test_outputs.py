@@ -286,11 +286,14 @@ def test_what_fails_a_run_without_being_expected_is_said_to_be_a_surprise(record
     false = next(claim for claim in record["claims"] if claim["verdict"] == "FALSIFIED")
     record["claims"] = [false | {"expected": None}, false | {"expected": "falsified"}]
     assert "**1 not as expected:**" in markdown(record)
+    assert re.findall("<summary>(.*)</summary>", markdown(record)) == ["falsified, as expected: 1", "all claims: 2"]
     assert "1 verdict is not as expected:" in render(record)
     assert ", expected survived: " in (table := claims_table(record))
     assert table.endswith("; 1 of 1 as expected, 1 unexpected")
     alone = claims_table(record | {"claims": record["claims"][:1]})
     assert alone.endswith("; 1 unexpected")  # it was "0 of 1 as expected" of a plan that expects nothing
+    both = claims_table(record | {"claims": [false | {"expected": word} for word in (None, "survived")]})
+    assert both.endswith("; 0 of 1 as expected, 1 more unexpected")  # of two that are listed
     record["claims"][0]["verdict"] = "SURVIVED"
     for said in (markdown(record), render(record)):
         assert "As expected: the verdicts of 1 of 2 claims; of the others none was expected." in said
