@@ -187,13 +187,13 @@ def clear_interrupt() -> Iterator[None]:
 
     def repeat(drop: Any) -> None:
         if not pressed or os.getpid() != owner or not issubclass(drop.exc_type, KeyboardInterrupt):
-            return unraisable(drop)
+            unraisable(drop)
+            return
         again = threading.Timer(0.05, os.kill, (owner, pressed[-1]))
         again.daemon = True
         dropped.append(again)
         if len(dropped) == len(pressed):  # no other request is being heeded
             again.start()
-        return None
 
     before = {number: signal.getsignal(number) for number in _ENDS}
     main = threading.current_thread() is threading.main_thread()
