@@ -59,13 +59,9 @@ class Logistic(OutputAttack):
 
     def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
         """Return the log odds by features (runs, features)."""
-        odds, count = LinearOdds.fit(matrix, left), matrix.shape[1]
-        if count > FEW_FEATURES:
-            candidates = [odds, LinearOdds.stepwise(matrix, left)]
-            if len(left) < MANY_RUNS * count:
-                candidates += [LinearOdds.fit(matrix, left, variance) for variance in SMALLER]
-            odds = LinearOdds.best_of(candidates, matrix, left)
-        return odds
+        if matrix.shape[1] <= FEW_FEATURES:
+            return LinearOdds.fit(matrix, left)
+        return LinearOdds.best_of([*LinearOdds.fits(matrix, left), LinearOdds.stepwise(matrix, left)], matrix, left)
 
     def rows_of(self, train: LabelledView) -> Sequence[Feature]:
         """Return what the regression is on."""
@@ -73,11 +69,28 @@ class Logistic(OutputAttack):
 
 
 class OnAll(Logistic):
-    """Log odds of a logistic regression on all features."""
+    """Log odds of a logistic regression on all features, whose weights are small: each has few runs."""
 
     def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
         """Return the log odds by features (runs, features)."""
-        return LinearOdds.best_of([LinearOdds.fit(matrix, left, v) for v in (1.0, *SMALLER)], matrix, left)
+        return LinearOdds.best_of([LinearOdds.fit(matrix, left, v) for v in SMALLER[1:]], matrix, left)
+
+
+class OnColumns(Logistic):
+    """A logistic regression on the columns as they are: what leaks into all of them is lost among other features.
+
+    Its scores are not taken for log odds: these may have a bound where a sum has none.
+    """
+
+    name, log_odds = "logistic regression on columns", False
+
+    def rows_of(self, train: LabelledView) -> list[Feature]:
+        """Return what the regression is on."""
+        return [partial(_column, i) for i in range(len(train.features.columns))]
+
+    def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
+        """Return the log odds by features (runs, features)."""
+        return LinearOdds.best_of(LinearOdds.fits(matrix, left), matrix, left)
 
 
 class OnFew(Logistic):
@@ -128,6 +141,12 @@ class LinearOdds:
         weights = rounded(model.coef_[0], WEIGHT_DIGITS) / scale
         shift = sum(weight * middle for weight, middle in zip(weights.tolist(), mean.tolist(), strict=True))
         return cls(weights, float(rounded(model.intercept_[0], WEIGHT_DIGITS)) - shift, variance)
+
+    @classmethod
+    def fits(cls, matrix: Floats, left: Labels) -> list[LinearOdds]:
+        """Return those on all features, also with weights that are smaller where runs are few for each."""
+        variances = (1.0, *SMALLER) if len(left) < MANY_RUNS * matrix.shape[1] else (1.0,)
+        return [cls.fit(matrix, left, variance) for variance in variances]
 
     @classmethod
     def stepwise(cls, matrix: Floats, left: Labels) -> LinearOdds:
@@ -208,6 +227,10 @@ class LinearOdds:
         for i in np.flatnonzero(self.weights).tolist():
             total += self.weights[i] * feature(i)
         return rounded(total)
+
+
+def _column(index: int, view: View) -> Floats:
+    return view.clean_row(index)
 
 
 def _product(matrix: Floats) -> Floats:
