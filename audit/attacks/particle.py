@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ...learners.abilities import decisions, has_inner, kernel_of, owns, select
-from ...learners.protocol import Actions, Arrays, HasInner, HasProbabilities, Learner, Numbers
+from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner
 from ...learners.weights import WeightsState
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.elementary import exp
 from ...mechanisms.noise import Laplace
-from ...mechanisms.philox import LANES, lanes
+from ...mechanisms.philox import lanes
 from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
+from .particle_filter import OFFSET, POOR, filter_block, replay_block
 from .protocol import LawAttack, log_losses
 
 #: Paths of noise for each transcript, values of the differing noisy loss for each path, and paths and values of the
@@ -42,9 +42,6 @@ LAG, SHORTEST, TUNED = 16, 8, 4000
 #: Where more than `NEAR` actions come before the differing one, the filter begins at most `PAST` before it: the paths,
 #: the values and the lag to begin with.
 NEAR, PAST, LATE_PARTICLES, LATE_NODES, LATE_SHORTEST = 10, 20, 256, 4, 4
-#: Paths are resampled where their weights have an effective sample size below 1 / POOR of them, to the quantiles
-#: (i + OFFSET) / particles: numbers that no share of equal weights meets exactly, so that no last bit decides.
-POOR, OFFSET = 2.0371, 0.3586
 DIGITS = 6  # of scores: a particle estimate has no more
 
 
@@ -183,12 +180,12 @@ class ParticleRatio(LawAttack):
         m = self.particles * self.nodes
         kernel = kernel_of(self.inner, m)
         assert kernel is not None
-        filtered = compiled(_filter_block, m, _law=kernel.probability, _update=kernel.update)
+        filtered = compiled(filter_block, m, _law=kernel.probability, _update=kernel.update)
         # The learners that have such a kernel draw nothing in an update.
         stream = np.zeros(5, np.uint64), np.zeros(1, np.int64), lanes(1, 0.0, m)[0], lanes(1, 0.0, m)[0]
         arms, told = (rows[:, None] for rows in self.free)
         if self.begin:
-            compiled(_replay_block, m, _update=kernel.update)(kernel.numbers, kernel.arrays, stream, arms, told)
+            compiled(replay_block, m, _update=kernel.update)(kernel.numbers, kernel.arrays, stream, arms, told)
         # Sequences that begin alike lie side by side, and what they share is filtered once.
         shared = np.pad(np.cumprod(actions[:, 1:] == actions[:, :-1], axis=0).sum(axis=0), 1)
         state = tuple(lanes(len(array), 0.0, m) for array in kernel.arrays)
@@ -267,144 +264,3 @@ class ParticleRatio(LawAttack):
 def stratified(rows: int, points: int, draws: Draws) -> Floats:
     """Return points in (0, 1), (rows, points): in each row the middles of as many strata, in an order of its own."""
     return np.asarray((np.argsort(draws.uniform((rows, points)), axis=1) + 0.5) / points)
-
-
-def _law(*args: object) -> None:
-    """Stand where `compiled` puts the inner learner's own function."""
-
-
-_update = _law
-
-
-def _filter_block(
-    numbers: Numbers,
-    fresh: Arrays,
-    arrays: Arrays,
-    kept: tuple[Floats, ...],
-    stream: object,
-    actions: Actions,
-    shared: NDArray[np.int64],
-    worlds: Floats,
-    noise: Floats,
-    setting: tuple[float, int, int, int, int],
-    rows: Floats,
-    chosen: NDArray[np.int64],
-    scores: Floats,
-) -> None:
-    """Block: `ParticleRatio._filter`, one transcript after the other, each from where it leaves the one before."""
-    scale, differing, nodes, begin, split = setting
-    weight, fed, p, in_left = rows[1], rows[2:3], rows[3], rows[4]
-    arms = chosen[0:1]
-    steps = begin + len(actions)
-    for i in range(LANES):
-        weight[i], in_left[i] = 1.0, 1.0
-    _keep_block(fresh, kept, rows, 0)
-    for run in range(actions.shape[1]):
-        _recall_block(arrays, kept, rows, shared[run])
-        for step in range(begin + shared[run], steps):
-            if begin + shared[run] < step <= begin + shared[run + 1]:
-                _keep_block(arrays, kept, rows, step - begin)
-            arm = actions[step - begin, run]
-            for i in range(LANES):
-                arms[0, i] = arm
-            if step:  # the first law is the same for all
-                _law(step, numbers, arrays, arms[0], p)
-                for i in range(LANES):
-                    weight[i] *= p[i]
-            if step == steps - 1:
-                break
-            if step:
-                before, after = (1 if step <= split else nodes), (1 if step < split else nodes)
-                _resample_block(arrays, rows, chosen[1], before, after)
-            left, right = worlds[0, step, arm], worlds[1, step, arm]
-            if step == differing:
-                for i in range(LANES):
-                    y = rows[0, i] + (left if i % 2 == 0 else right)
-                    in_left[i] = 2 / (1 + exp((abs(y - left) - abs(y - right)) / scale))
-                    fed[0, i] = y
-            else:
-                for i in range(LANES):
-                    fed[0, i] = left + noise[step - begin, i]
-            _update(step, numbers, arrays, stream, arms, fed)
-        scores[run] = _log_ratio(weight, in_left)
-
-
-def _keep_block(arrays: Arrays, kept: tuple[Floats, ...], rows: Floats, depth: int) -> None:
-    """Block: keep the states and the weights after so many actions."""
-    for k in range(len(arrays)):
-        _copy_block(arrays[k], kept[k][depth])
-    for i in range(LANES):
-        kept[-1][depth, 0, i], kept[-1][depth, 1, i] = rows[1, i], rows[4, i]
-
-
-def _recall_block(arrays: Arrays, kept: tuple[Floats, ...], rows: Floats, depth: int) -> None:
-    """Block: what `_keep_block` kept."""
-    for k in range(len(arrays)):
-        _copy_block(kept[k][depth], arrays[k])
-    for i in range(LANES):
-        rows[1, i], rows[4, i] = kept[-1][depth, 0, i], kept[-1][depth, 1, i]
-
-
-def _copy_block(mine: Floats, other: Floats) -> None:
-    """Block: copy all rows; Numba takes six times as long to compile whole arrays that are assigned to slices."""
-    for row in range(len(mine)):
-        for i in range(LANES):
-            other[row, i] = mine[row, i]
-
-
-def _replay_block(numbers: Numbers, arrays: Arrays, stream: object, arms: Actions, told: Floats) -> None:
-    """Block: the paths before the first action that is looked at; `arms` and `told` are (rounds, 1, LANES)."""
-    for step in range(len(arms)):
-        _update(step, numbers, arrays, stream, arms[step], told[step])
-
-
-def _log_ratio(weight: Floats, in_left: Floats) -> float:
-    """Return the logarithm of the two worlds' likelihood ratio; where one likelihood is 0, as NumPy has it."""
-    likely, less = 0.0, 0.0
-    for i in range(LANES):
-        likely += weight[i] * in_left[i]
-        less += weight[i] * (2 - in_left[i])
-    if (likely > 0) & (less > 0):
-        return math.log(likely) - math.log(less)
-    return math.inf if likely > 0 else (-math.inf if less > 0 else math.nan)
-
-
-def _resample_block(arrays: Arrays, rows: Floats, source: NDArray[np.int64], before: int, after: int) -> None:
-    """Block: `ParticleRatio._resample` of one transcript's paths."""
-    weight, path, room = rows[1], rows[5], rows[6]
-    paths, many = LANES // before, LANES // after
-    total, squares = 0.0, 0.0
-    for j in range(paths):
-        path[j] = 0.0
-        for i in range(before):
-            path[j] += weight[j * before + i]
-        total += path[j]
-        squares += path[j] * path[j]
-    if total == 0:
-        return
-    for i in range(LANES):
-        weight[i] *= paths / total
-    if (before == after) & (squares * paths <= POOR * total * total):
-        return
-    below, last = path[0] * many / total, 0
-    for j in range(many):  # quantiles rise, and so do the sums of weights: one pass
-        while (below < j + OFFSET) & (last < paths - 1):
-            last += 1
-            below += path[last] * many / total
-        for i in range(after):
-            source[j * after + i] = last * before + i % before
-            room[j * after + i] = paths / total * path[last]
-    _take_block(weight, source, rows[3])
-    for i in range(LANES):
-        weight[i] /= room[i]
-    for k in range(len(arrays)):
-        for row in range(len(arrays[k])):
-            _take_block(arrays[k][row], source, room)
-
-
-def _take_block(values: Floats, source: NDArray[np.int64], room: Floats) -> None:
-    """Block: `select` of one row."""
-    for i in range(LANES):
-        room[i] = values[i]
-    for i in range(LANES):
-        values[i] = room[np.uint64(source[i])]

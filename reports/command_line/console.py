@@ -201,8 +201,7 @@ def clear_interrupt() -> Iterator[None]:
     ours = {n for n, old in before.items() if main and (callable(old) or old is signal.SIG_DFL)}
     for number in ours:
         signal.signal(number, press)
-    if ours:
-        sys.unraisablehook = repeat
+    sys.unraisablehook = repeat
     try:
         yield
     except KeyboardInterrupt:
@@ -214,8 +213,7 @@ def clear_interrupt() -> Iterator[None]:
     finally:
         for again in dropped:
             again.cancel()
-        if ours:
-            sys.unraisablehook = unraisable
+        sys.unraisablehook = unraisable
         for number in ours:
             signal.signal(number, before[number])
 
