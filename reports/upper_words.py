@@ -55,6 +55,8 @@ def trace_lines(claim: ClaimRecord) -> list[str]:
         lines.append(f"cause: {why['text']}")
     if claim.get("untraced"):
         lines.append(f"not traced: {claim['untraced']}")
+    if not lines and "untraced" in claim:  # traced it was
+        lines.append("traced: no finite bound is known")
     return lines
 
 

@@ -149,6 +149,14 @@ def test_a_bound_in_another_measure_says_what_it_rests_on(lower, words):
     assert bounded_words(claim) == ""
 
 
+def test_that_no_bound_is_known_is_said_of_what_was_traced():
+    """As of Gaussian noise at delta 0: the trace that was asked for said nothing."""
+    none = {**BOUNDED, "epsilon_upper": None, "upper_how": None}
+    assert trace_lines(none) == []
+    assert trace_lines({**none, "untraced": None}) == ["traced: no finite bound is known"]
+    assert trace_lines({**none, "untraced": "it draws no noise"}) == ["not traced: it draws no noise"]
+
+
 def test_a_mechanism_without_standard_inputs_asks_for_them():
     prepared = replace(Task(target="mechanisms/laplace").prepare(), pairs=())
     with pytest.raises(ValueError, match="give left and right"):
