@@ -1,8 +1,8 @@
-"""Is any row of the literature blind? `python .ci/blind_spots.py out/record.json`, of what `make audit` wrote.
+"""Is any row of the literature blind? `make audit` asks, of the record that it wrote.
 
 No claim that survives is kept where noise ten times too small would not have been caught, unless its row allows it;
-and every entry has a row that is falsified, or that catches noise 1.5 times too small. Ends with 1
-and names the others.
+and every entry has a row that is falsified, or that catches noise 1.5 times too small. Prints the others, and ends
+with 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def blind(claims: list[dict]) -> list[str]:
     for claim in claims:
         factor = 1.0  # what is falsified was seen
         if claim["expected"] == "survived":
-            factor = claim["blind_spot"]["factor"] or NONE
+            factor = (claim["blind_spot"] or {}).get("factor") or NONE
             if not claim["untested_allowed"] and (claim["untested"] or factor > LARGEST):
                 untested = ", and is untested" if claim["untested"] else ""
                 lines.append(f"{claim['name']} with {claim['parameters']}: noise {factor:g} times too small{untested}")

@@ -14,17 +14,13 @@ from ...learners.protocol import Actions, Arrays, Numbers
 from ...mechanisms.draws import Floats
 from ...mechanisms.elementary import exp
 from ...mechanisms.philox import LANES
+from ..play.kernels import part
 
 #: Paths are resampled where their weights have an effective sample size below 1 / POOR of them, to the quantiles
 #: (i + OFFSET) / particles: numbers that no share of equal weights meets exactly, so that no last bit decides.
 POOR, OFFSET = 2.0371, 0.3586
 
-
-def _law(*args: object) -> None:
-    """Stand where `compiled` puts the inner learner's own function."""
-
-
-_update = _law
+_law = _update = part  # of the inner learner
 
 
 def filter_block(

@@ -11,7 +11,7 @@ from .binned_regressions import BinnedRegression
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Patterns, Table
 from .interactions import Interacting, interactions
 from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature, quantiles
-from .regressions import FEW_FEATURES, MANY_RUNS, Logistic, OnAll, OnColumns, OnFew
+from .regressions import Logistic, OnAll, OnColumns, OnFew
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
@@ -57,8 +57,8 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
     if not several and len(features.rows) > 2 and (thorough or "all" not in outcomes):
         separable = train.left.size < SEPARABLE * len(features.rows)
         worth += [OnAll(), OnFew()] if separable else [Logistic()]
-        few_runs = train.left.size < MANY_RUNS * len(features.columns)  # with more a regression on all learns as much
-        worth += [OnColumns()] if few_runs and len(features.columns) > FEW_FEATURES and not features.discrete else []
+        if OnColumns.is_worth(train):
+            worth.append(OnColumns())
     if found := interactions(train):
         worth.append(Interacting(found))
     if thorough and not several and not outcomes and len(features.columns) > 1 and train.left.size >= FEWEST_BOOSTED:

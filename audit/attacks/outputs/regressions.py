@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from operator import methodcaller
 
 import numpy as np
 import scipy  # its parts load when first used
@@ -84,9 +85,15 @@ class OnColumns(Logistic):
 
     name, log_odds = "logistic regression on columns", False
 
+    @staticmethod
+    def is_worth(train: LabelledView) -> bool:
+        """Tell whether there are many columns, and few runs for each: of more a regression on all learns as much."""
+        columns = len(train.features.columns)
+        return columns > FEW_FEATURES and train.left.size < MANY_RUNS * columns and not train.features.discrete
+
     def rows_of(self, train: LabelledView) -> list[Feature]:
         """Return what the regression is on."""
-        return [partial(_column, i) for i in range(len(train.features.columns))]
+        return [methodcaller("clean_row", i) for i in range(len(train.features.columns))]
 
     def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
         """Return the log odds by features (runs, features)."""
@@ -227,10 +234,6 @@ class LinearOdds:
         for i in np.flatnonzero(self.weights).tolist():
             total += self.weights[i] * feature(i)
         return rounded(total)
-
-
-def _column(index: int, view: View) -> Floats:
-    return view.clean_row(index)
 
 
 def _product(matrix: Floats) -> Floats:
