@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,9 @@ MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
 #: Where a search has so many runs, the shares are these, and the last two pairs, which differ least, are ranked by all
 #: attacks on so many times the runs of a stage.
 LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
+#: Where the training runs promise less than this part of the claim, what they show is likely too few of it: then they
+#: are doubled, and doubled again, up to so many, and to so much of all runs; not for so small a part of them.
+HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING = 0.5, 40_000, 0.5, 0.25
 
 #: A block of runs: the index of its pair, its number, its runs.
 _Block = tuple[int, int, int]
@@ -97,10 +101,20 @@ class MechanismAudit(Audit):
         pairs = dict(enumerate(options, start=self.index))
         share = TRAIN_SHARE if len(options) > 1 and self.searches_long else TRAIN
         train = max(10, self.share(share, ENOUGH_TRAIN, MOST_TRAIN))
-        more = max(0, train - sum(sample.left.size for sample in kept))
-        kept = kept + self.play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
-        choice, _ = self.fit(pairs[best], best, kept)
-        return described(choice, some_outputs(kept)), spent + more
+        more, numbers = max(0, train - _runs_of(kept)), itertools.count()
+        while True:
+            kept = kept + self.play([(best, next(numbers), size) for _, size in blocks(more)], pairs, Stage.TRAIN)
+            spent += more
+            choice, promised = self.fit(pairs[best], best, kept)
+            more = self.more_to_learn_from(_runs_of(kept), spent, promised)
+            if not more:
+                return described(choice, some_outputs(kept)), spent
+
+    def more_to_learn_from(self, seen: int, spent: int, promised: float) -> int:
+        """Return how many training runs to add to those seen, 0 where they promise enough or may be no more."""
+        more = min(seen, int(MOST_SPENT * self.budget.runs) - spent)
+        enough = promised > HOPE * self.claim.measure.level
+        return 0 if enough or seen + more > FEW_TRAIN or more < WORTH_PLAYING * seen else more
 
     def share(self, share: float, enough: int, most: int) -> int:
         """Return a share of the runs, but no more than are enough."""
@@ -174,7 +188,7 @@ class MechanismAudit(Audit):
         for i, (seen, attack) in enumerate(self._attacks(outputs, left, thorough=thorough, ranked=ranked)):
             scores: Callable[[], Floats] = cache(partial(attack.cross_fitted, self.mechanism, pair, seen.train))
             bet = partial(self._bet, seen, attack, scores, plain, ranked=ranked)
-            worth, about = bet() if ranked else self.once(f"fit/{index}/{i}", bet)
+            worth, about = bet() if ranked else self.once(f"fit/{index}/{left.size}/{i}", bet)
             if self.is_better(attack, best, worth):
                 best, event, won = worth, Event.of_json(about), (seen, attack, scores)
             plain = plain if seen.bits else best
@@ -244,11 +258,15 @@ class MechanismAudit(Audit):
         return partial(_count_block, self.mechanism, choice, self.budget.seed)
 
 
+def _runs_of(samples: Sequence[Sample]) -> int:
+    return sum(sample.left.size for sample in samples)
+
+
 def some_outputs(samples: Sequence[Sample]) -> Outputs:
     """Return what the first pilot runs showed, enough to put an event in words."""
     few: list[Sample] = []
     for sample in samples:
-        if sum(one.left.size for one in few) < MOST_RUNS:
+        if _runs_of(few) < MOST_RUNS:
             few.append(sample)
     return join([sample.outputs for sample in few])
 
