@@ -27,7 +27,7 @@ from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared, Task
 from ..audit.play.pairs import Pair
 from ..audit.play.processor import processor
-from ..audit.play.provenance import versions
+from ..audit.play.provenance import folder_in_tree, versions
 from ..audit.play.transcripts import BLOCK
 from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.statistics.certificates import translation
@@ -317,6 +317,7 @@ def run_record(
         "alpha": rounded(alpha),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
+        "folder": folder_in_tree(),
         "block": BLOCK,
         "versions": versions(fast=fast),
         "headline": headline(claims),

@@ -170,7 +170,7 @@ _SAID = ("kind", "name", "message")
 RECORD = _table(
     "claims",
     alpha=INSIDE,
-    **_all(_maybe(TEXT), "overclaim", "created", "command"),
+    **_all(_maybe(TEXT), "overclaim", "created", "command", "folder"),
     versions=_maybe(_table()),
     headline=_maybe({"type": "object", "additionalProperties": COUNT}),
     ledger_of_tests=_maybe(_table(planned=COUNT)),

@@ -184,6 +184,7 @@ class RunRecord(TypedDict, total=False):
     alpha: float
     created: str
     command: str
+    folder: str
     block: int
     versions: dict[str, str]
     headline: dict[str, int]

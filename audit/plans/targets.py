@@ -21,6 +21,7 @@ from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ..play.import_path import add_folder
+from ..play.provenance import named_from_here
 from ..traces.trace_types import PlaceJson
 from .paths import exists, named
 
@@ -221,7 +222,7 @@ def literal(value: object) -> object:
 def source_place(learner: object) -> PlaceJson | None:
     """Return the file and line where a learner or mechanism is written; None where Python cannot tell.
 
-    The path is relative to the current folder where the file lies in it.
+    The path is relative to the current folder where the file lies in it, or in the same work tree of git.
     """
     written = getattr(learner, "user_class", learner)
     written = written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
@@ -232,11 +233,10 @@ def source_place(learner: object) -> PlaceJson | None:
     if not codes:
         return None
     line = min(code.co_firstlineno for code in codes)
-    path = Path(codes[0].co_filename).resolve()
+    path = Path(codes[0].co_filename)
     if inspect.isclass(written):
         with suppress(OSError, SyntaxError, ValueError):  # it may have changed since it was loaded
             tree = ast.parse(path.read_bytes())  # bytes: the file says in which encoding
             classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == written.__name__]
             line = max((n.lineno for n in classes if n.lineno <= line), default=line)
-    here = Path.cwd()
-    return {"file": path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path), "line": line}
+    return {"file": named_from_here(path), "line": line}

@@ -1,4 +1,4 @@
-"""What results depend on besides a plan: versions of packages, our own code, users' files and what they import."""
+"""What results depend on besides a plan: versions, our own code, users' files, what they import, and their names."""
 
 from __future__ import annotations
 
@@ -41,6 +41,32 @@ def own_code() -> str:
     """Return the hash of our own code that plays and chooses."""
     files = sorted(path for room in _ROOMS for path in (_ROOT / room).glob("**/*.py"))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
+
+
+def work_tree() -> Path | None:
+    """Return the root of the git work tree that the current folder lies in; None where it lies in none.
+
+    In a work tree that was added, and in a submodule, `.git` is a file.
+    """
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if os.path.exists(folder / ".git")), None)
+
+
+def folder_in_tree() -> str:
+    """Return the current folder as its work tree names it; empty at its root, and where there is none."""
+    tree = work_tree()
+    here = Path.cwd()
+    return "" if tree is None or tree == here else here.relative_to(tree).as_posix()
+
+
+def named_from_here(path: Path) -> str:
+    """Return a file's name from the current folder, where it lies in that or in the same work tree; else all of it."""
+    here, path = Path.cwd(), path.resolve()
+    if path.is_relative_to(here):
+        return path.relative_to(here).as_posix()
+    tree = work_tree()
+    inside = tree is not None and path.is_relative_to(tree)
+    return Path(os.path.relpath(path, here)).as_posix() if inside else str(path)
 
 
 def digest(place: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
+from ..play.provenance import named_from_here
 from .watched import CallSite, Watched
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -245,7 +246,4 @@ def _caller() -> FrameType | None:
 
 def _relative(file: str) -> str:
     path = Path(file)
-    for folder in (_ROOT, Path.cwd()):
-        if path.is_relative_to(folder):
-            return path.relative_to(folder).as_posix()
-    return str(path)
+    return path.relative_to(_ROOT).as_posix() if path.is_relative_to(_ROOT) else named_from_here(path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
@@ -54,15 +56,17 @@ def sarif(record: RunRecord) -> str:
 
     A claim falsified against expectation is an error, one that was expected to be false a note. Every result points to
     the file and line where the learner is written, else to its file, else to the plan: for one result without a place
-    GitHub refuses them all.
+    GitHub refuses them all. It looks for files from the repository's root, the record names them from the folder of
+    the run.
     """
     # Names of files are addresses, and stay as they are.
+    at = partial(_from_root, record.get("folder") or "")
     plan = _plan(record.get("command") or "")
     said = (*((record.get("baseline") or {}).get("findings") or ()), *(record.get("errors") or ()))
     places = {visible(one["name"]): _place_of_target(one["name"]) or plan for one in said}
     for claim in record["claims"]:
         places[visible(claim["name"])] = claim.get("where") or _place_of_target(claim["name"]) or plan
-    where = [place_of(claim) or places[visible(claim["name"])] for claim in record["claims"]]
+    where = [at(place_of(claim) or places[visible(claim["name"])]) for claim in record["claims"]]
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
     for row in failing_bounds(record):
@@ -70,15 +74,17 @@ def sarif(record: RunRecord) -> str:
         again = regret_replay(row)
         text = f"{bound_line(row)}. {again[:1].upper()}{again[1:]}".rstrip()
         name = row.get("name") or "unnamed"
-        results.append(_result(rule, level, text, name, places.get(name) or _place_of_target(name) or plan))
+        results.append(_result(rule, level, text, name, at(places.get(name) or _place_of_target(name) or plan)))
     for finding in record["findings"]:
         level = "error" if is_failing(finding) else "note"
         text = f"{finding['kind']}: {called(finding)}: {finding['message']}"
         which = f"{finding['kind']}/{finding.get('claim') or finding['name']}"
-        results.append(_result("baseline", level, text, which, places[finding["name"]]))
+        results.append(_result("baseline", level, text, which, at(places[finding["name"]])))
     for error in record["errors"]:
         text = f"{error['name']} {error['kind']}: {error['message']}"
-        results.append(_result("not-audited", "error", text, error["replay"] or error["name"], places[error["name"]]))
+        results.append(
+            _result("not-audited", "error", text, error["replay"] or error["name"], at(places[error["name"]]))
+        )
     _tell_apart(results)
     driver = {
         "name": "overclaim",
@@ -153,6 +159,11 @@ def _location(where: PlaceJson) -> dict[str, object]:
     uri = quote(path.as_posix(), errors="surrogatepass")
     artifact = {"uri": f"file://{uri}"} if path.is_absolute() else {"uri": uri, "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": where["line"]}}}
+
+
+def _from_root(folder: str, place: PlaceJson) -> PlaceJson:
+    """Return a place as the repository's root names it, from its name in the folder of a run."""
+    return {**place, "file": posixpath.normpath(posixpath.join(folder, place["file"]))}
 
 
 def _place_of_target(target: str) -> PlaceJson | None:
