@@ -208,7 +208,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
             blind_spot=True,
             expected=claim.get("expect"),
             budget=Budget(seed=seed, confidence=confidence, **said),
-        ).in_example(claim)
+            said=tuple(claim),
+        ).in_example()
         if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()
     except ValueError as error:

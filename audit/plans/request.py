@@ -42,6 +42,7 @@ class Request:
     sequences of rounds.
     If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
     noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
+    `said` names what was said, be it as usual: who asks for actions is not shown what is released.
     """
 
     target: str
@@ -69,6 +70,7 @@ class Request:
     untested: str | None = None
     expected: str | None = None
     note: str = ""
+    said: Collection[str] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.untested not in (None, ALLOWED):
@@ -84,16 +86,13 @@ class Request:
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 
-    def in_example(self, said: Collection[str] = ()) -> Self:
-        """Return the task in its catalogue entry's example game, where it says nothing of a game itself.
-
-        `said` names what was said, be it as usual: who asks for actions is not shown what is released.
-        """
+    def in_example(self) -> Self:
+        """Return the task in its catalogue entry's example game, where it says nothing of a game itself."""
         entry = entries().get(self.target)
         of_game = ("rounds", "arms", "losses", "neighbours", "surface", "parameters", "pair")
         if entry is None or entry.example is None:
             return self
-        if any(name in said or getattr(self, name) != _UNSAID[name] for name in of_game):
+        if any(name in self.said or getattr(self, name) != _UNSAID[name] for name in of_game):
             return self
         case = entry.example
         noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
@@ -124,7 +123,8 @@ class Request:
 
     def relation_of(self, entry: LibraryEntry) -> str:
         """Return the relation that is asked for; an entry's own where only one is possible."""
-        return entry.relations[0] if self.neighbours == "replace" and len(entry.relations) == 1 else self.neighbours
+        unsaid = self.neighbours == "replace" and "neighbours" not in self.said
+        return entry.relations[0] if unsaid and len(entry.relations) == 1 else self.neighbours
 
     def inputs(self) -> dict[str, Any]:
         """Return those inputs of a mechanism that are given, by their side."""
@@ -139,12 +139,18 @@ class Request:
             missing = "right" if "left" in self._given_inputs() else "left"
             raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
 
-    def _refuse_game(self, more: Sequence[str] = ()) -> None:
-        """Raise ValueError for what only learners take: no option may go unheeded."""
+    def _refuse_game(self, more: Sequence[str] = (), *, relation: bool = False) -> None:
+        """Raise ValueError for what only learners take, be it said as usual: no option may go unheeded.
+
+        `relation` says whether one is heeded, as it is where inputs are searched.
+        """
         given = [name for name in ("rounds", "arms", "losses", "pair") if getattr(self, name) is not None]
         given += more
-        usual = {**_GAME, "neighbours": self.neighbours} if self.input_schema is not None else _GAME
-        given += [name for name, value in usual.items() if getattr(self, name) != value]
+        relation = relation or self.input_schema is not None
+        usual = {name: value for name, value in _GAME.items() if not (relation and name == "neighbours")}
+        given += [
+            name for name, value in usual.items() if getattr(self, name) != value or (value and name in self.said)
+        ]
         if given:
             why = "; a relation is for inputs that are searched" if "neighbours" in given else ""
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}{why}")
@@ -179,6 +185,7 @@ class Request:
             value = getattr(self, name)
             words += [] if value is None else [f"--{name}", number_text(value)]
         words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
+        bare = replace(self, said=())
         for holder, name in (
             (self, "surface"),
             (self, "neighbours"),
@@ -187,8 +194,8 @@ class Request:
         ):
             value, usual = getattr(holder, name), getattr(type(holder), name)
             # Without a word of the game a catalogue's name would be audited in its example.
-            said = value != usual or (name == "surface" and self.in_example() is not self)
-            words += [f"--{name}", number_text(value)] if said else []
+            shown = value != usual or (name == "surface" and bare.in_example() is not bare)
+            words += [f"--{name}", number_text(value)] if shown else []
         for name, value in self.parameters.items():
             words += ["--set", f"{name}={number_text(value)}"]
         for side, value in self._given_inputs().items():

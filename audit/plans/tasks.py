@@ -183,7 +183,7 @@ class Task(Request):
         if relation not in entry.relations:
             known = ", ".join(entry.relations)
             raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.neighbours!r}")
-        replace(self, neighbours="replace")._refuse_game()
+        self._refuse_game(relation=True)
         if self.os_random and not entry.os_random:
             raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
         self._check_inputs()

@@ -42,7 +42,7 @@ from .options import (
 )
 from .regret import regret
 from .running import audited, cluster_of, exit_code, resumable
-from .task_options import task_of
+from .task_options import check_shrink, task_of
 from .trace_command import trace
 
 if TYPE_CHECKING:
@@ -160,10 +160,10 @@ def check(
     from ..record import claim_record, to_text
 
     task = task_of(weaken=weaken, **choices)
-    if shrink and task.measure is not None:
-        raise ValueError("--shrink is for claims of an epsilon: the search for smaller pairs ranks them by it")
     with own_process():
         prepared = task.prepare()
+        if shrink:
+            check_shrink(prepared)
         where = Execution(jobs or cores(), progress=True, cluster=cluster_of(workers, scheduler))
         result = prepared.audit(where, shrink=shrink is not False)
         record = claim_record(prepared, result, with_trace=trace)

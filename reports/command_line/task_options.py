@@ -9,7 +9,7 @@ from ...audit.plans.paths import read_json
 from .claimed import claimed_measure
 
 if TYPE_CHECKING:
-    from ...audit.plans.tasks import Task
+    from ...audit.plans.tasks import Prepared, Task
     from ...audit.play.pairs import Pair
 
 #: Options whose usual value may be said too: what is said of a game is not replaced by an example's.
@@ -26,7 +26,19 @@ def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, 
     spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
     choices["measure"] = claimed_measure(choices)
     pair = _read_pair(pair_file)
-    return Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent)).in_example(said)
+    task = Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent), said=said)
+    return task.in_example()
+
+
+def check_shrink(prepared: Prepared) -> None:
+    """Raise ValueError where `--shrink` would go unheeded."""
+    if not prepared.claim.measure.is_epsilon:
+        raise ValueError("--shrink is for claims of an epsilon: the search for smaller pairs ranks them by it")
+    if prepared.searched_inputs is None and (prepared.is_mechanism or prepared.of_sequences):
+        raise ValueError(
+            "--shrink is for inputs that are searched, or a learner's losses: inputs that are given, or a "
+            "mechanism's own, stay as they are"
+        )
 
 
 def _read_pair(path: Path | None) -> Pair | None:

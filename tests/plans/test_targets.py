@@ -162,3 +162,11 @@ def test_a_target_that_was_edited_in_the_same_second_is_audited_as_it_is(tmp_pat
         file.write_text(f"class Noisy:\n    keep = {value}\n")
         os.utime(file, (1_700_000_000, 1_700_000_000))
         assert resolve(f"{file}:Noisy").keep == value
+
+
+def test_a_relation_that_is_said_is_not_another_one():
+    """Only where none is said is a library's mechanism audited by the one relation that it has."""
+    target = "libraries/opendp/make_private_quantile"
+    assert Task(target=target).prepare().relation == "add-remove"
+    with pytest.raises(ValueError, match=f"neighbours of {target} must be one of add-remove, got 'replace'"):
+        Task(target=target, said=["neighbours"]).prepare()

@@ -265,7 +265,7 @@ def test_a_bare_command_audits_the_example_and_says_which():
     assert Task(target=task.target, epsilon=2.0).in_example().epsilon == 2.0
     for said in ({"rounds": 4}, {"surface": "release"}, {"parameters": {"calibration": "corrected"}}, {"arms": 2}):
         assert Task(target=task.target, **said).in_example() == Task(target=task.target, **said)
-        assert Task(target=task.target).in_example(said) == Task(target=task.target)
+        assert Task(target=task.target, said=said).in_example() == Task(target=task.target)
     assert Task(target="agarwal-singh/ftrl-ball").in_example() == Task(target="agarwal-singh/ftrl-ball")
     assert Task(target="mine.py:Mine").in_example() == Task(target="mine.py:Mine")
 
