@@ -163,4 +163,10 @@ def untested_words(
         far = "" if known else ", as far as exact laws tell"
         missed = blind_spot.get("missed") or blind_spot.get("tried") or LARGEST
         return f"untested: {true}{far}, and {missed:g} times was not caught; {why}"
-    return f"untested: this audit would not have caught three times too little noise; {why}"
+    name = blind_spot.get("parameter") or "noise"
+    if name == "noise" or known:
+        return f"untested: this audit would not have caught three times too little noise; {why}"
+    # Whether more of a parameter is less noise is the user's word: of a scale it is untrue.
+    other = name.removeprefix("1/") if name.startswith("1/") else f"1/{name}"
+    why += f", or more of it is more noise: then name {other}"
+    return f"untested: the claim was not falsified with {name} times 3; {why}"

@@ -243,9 +243,14 @@ def test_a_plain_class_is_built_anew_with_less_noise(name):
     assert f"with {name} times {spot.factor:g} the claim is falsified" in str(result)
 
 
-def test_the_wrong_direction_catches_nothing():
-    result = falsify(Mine, Claim(epsilon=1.0), pair=PAIR, runs=1_000, weaken="scale")
+@pytest.mark.parametrize(("name", "other"), [("scale", "1/scale"), ("1/epsilon", "epsilon")])
+def test_the_wrong_direction_catches_nothing_and_is_not_said_to_be_less_noise(name, other):
+    """Of a scale that is multiplied it was said that three times too little noise would not have been caught."""
+    result = falsify(Mine, Claim(epsilon=1.0), pair=PAIR, runs=1_000, weaken=name)
     assert result.blind_spot.untested
+    assert f"the claim was not falsified with {name} times 3" in str(result)
+    assert f"or more of it is more noise: then name {other}" in str(result)
+    assert "too little noise" not in str(result)
 
 
 @dataclass(frozen=True)
