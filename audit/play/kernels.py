@@ -12,8 +12,10 @@ import importlib.util
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import CellType, FunctionType
 from typing import Any
 
@@ -246,7 +248,18 @@ def _link(function: Any, width: int, parts: Mapping[str, Callable[..., None]]) -
 
 
 def _can_cache() -> bool:
-    """Tell whether machine code can be kept where Numba looks first: never in a user's home without being asked."""
+    """Tell whether machine code can be kept where Numba looks first: never in a user's home without being asked.
+
+    Where it can be kept nowhere Numba raises. It passes over a folder that is named and cannot be written.
+    """
+    if named := os.environ.get("NUMBA_CACHE_DIR"):
+        with suppress(OSError), TemporaryFile(dir=_made(named)):
+            return True
     folder = Path(__file__).parent
     cached = folder / "__pycache__"
-    return "NUMBA_CACHE_DIR" in os.environ or os.access(cached if cached.is_dir() else folder, os.W_OK)
+    return os.access(cached if cached.is_dir() else folder, os.W_OK)
+
+
+def _made(folder: str) -> str:
+    os.makedirs(folder, exist_ok=True)
+    return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -391,3 +392,14 @@ def test_machine_code_is_named_after_the_source_of_every_function_in_it():
         for width, change in ((64, {}), (32, {}), (64, {"act": other_act}), (64, {"tell": kernels.tell_all}))
     }
     assert len(names) == 4
+
+
+@pytest.mark.parametrize(("named", "beside", "kept"), [
+    ("file/folder", False, False), ("file/folder", True, True), ("", False, False), ("new/folder", False, True),
+])  # fmt: skip
+def test_where_machine_code_can_be_kept_nowhere_it_is_compiled_anew(tmp_path, monkeypatch, named, beside, kept):
+    """As a user who may write neither beside the package nor where NUMBA_CACHE_DIR says: Numba raised, exit code 70."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / named) if named else "")
+    monkeypatch.setattr(os, "access", lambda *_: beside)
+    assert kernels._can_cache() is kept
