@@ -69,7 +69,15 @@ class Plan:
         return replace(self, tasks=tuple(replace(t, weaken=None, blind_spot=False) for t in self.tasks))
 
     def faster(self) -> Plan:
-        """Return the same plan on compiled kernels, where its learners have them; mechanisms have none."""
+        """Return the same plan on compiled kernels, where its learners have them; mechanisms have none.
+
+        Raises
+        ------
+        ValueError
+            If all of it are mechanisms.
+        """
+        if all(task.is_mechanism for task in self.tasks):
+            raise ValueError("fast is for learners, and the plan has none: a mechanism is played as it is")
         return replace(self, tasks=tuple(replace(t, fast=t.fast or not t.is_mechanism) for t in self.tasks))
 
 

@@ -398,7 +398,7 @@ def test_machine_code_is_named_after_the_source_of_every_function_in_it():
     ("file/folder", False, False), ("file/folder", True, True), ("", False, False), ("new/folder", False, True),
 ])  # fmt: skip
 def test_where_machine_code_can_be_kept_nowhere_it_is_compiled_anew(tmp_path, monkeypatch, named, beside, kept):
-    """As a user who may write neither beside the package nor where NUMBA_CACHE_DIR says: Numba raised, exit code 70."""
+    """As a user who may write neither beside the package nor where NUMBA_CACHE_DIR says: Numba raised."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / named) if named else "")
     monkeypatch.setattr(os, "access", lambda *_: beside)
