@@ -64,7 +64,7 @@ def _bounds(claim: ClaimRecord) -> list[str]:
     upper, pair = claim.get("epsilon_upper"), claim.get("epsilon_upper_pair")
     if upper is None:
         return []
-    what = "this" if claim.get("upper_how") == "sampled" else "the upper bound"  # of sampled paths there is none
+    what = "it" if claim.get("upper_how") == "sampled" else "the upper bound"  # of sampled paths there is none
     rests = f"{what} rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
     if not is_epsilon(measure_of(claim)):
         own = binding(claim)

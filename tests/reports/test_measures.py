@@ -108,7 +108,7 @@ def test_an_upper_bound_from_traces_is_in_the_unit_of_the_claim(record, monkeypa
     assert trace_lines({**gdp, **bound, "upper": 1.0})[0] == "traced: mu at most 1.0000 on this pair"
     assert trace_lines({**gdp, **bound, "upper": None})[0] == "traced: no bound is known in this measure"
     sampled = {**gdp, **bound, "upper_how": "sampled", "upper_rests_on": ["real arithmetic"], "cause": None}
-    said = ["traced: the paths were sampled, which bounds nothing", "this rests on: real arithmetic"]
+    said = ["traced: the paths were sampled, which bounds nothing", "it rests on: real arithmetic"]
     assert trace_lines(sampled) == said
     assert "┫" in claims_table({**record, "claims": [{**renyi, **bound, "upper": 3.0}]})  # at the claim
 
