@@ -22,7 +22,7 @@ from ..play.pairs import Pair
 from ..play.transcripts import play, play_rounds
 from .blocks import SHARED, SHARED_BLOCKS, LearnerBlock, draws_of, homogeneity_p_value
 from .declared_laws import check_stated
-from .drawn_once import check_not_drawn_once
+from .drawn_once import check_caches, check_not_drawn_once
 from .independence import near_runs_alike
 from .shared_state import check_unshared, shared_state
 
@@ -168,6 +168,7 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     name = name_of(learner)
     try:
         check_not_drawn_once(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few or runs))
+        check_caches(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few).actions.tolist())
     except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:

@@ -23,6 +23,8 @@ from .shared_state import Shared, Walk, is_users, place_of_state, walked
 
 #: Runs of all blocks but the first that are played on other draws: the first run draws what is kept.
 _FEW = 2
+#: Runs that are played to see whether what a cache keeps shows in them.
+_PLAYED = 8
 #: Bytes that are copied before the first play, at most; arrays and containers that do not fit are not.
 _COPIED = 2**24
 #: In place of a value that was not there.
@@ -97,6 +99,35 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
         _put(*places[one], found[one][0])
     if name is not None:
         raise LearnerError(_DRAWN.format(name_of(learner), name, place_of_state(learner)))
+
+
+def check_caches(learner: object, play: Callable[[int, int], object]) -> None:
+    """Raise LearnerError if what a cache of a user's function keeps was drawn: answers that other draws change.
+
+    Nobody can read such a cache, but it can be emptied. Then it is filled on other draws, and the first are played on
+    top: what a pure function keeps does not show.
+
+    Parameters
+    ----------
+    play : callable
+        Plays a block of that number with so many runs, and returns what can be compared.
+    """
+    caches = [cache for cache in walked(learner).caches.values() if cache.cache_info().currsize]
+
+    def emptied(block: int) -> object:
+        for cache in caches:
+            cache.cache_clear()
+        return play(block, _PLAYED)
+
+    if not caches:
+        return
+    alone = emptied(LearnerBlock.UNWATCHED)
+    for block in DRAWN_BLOCKS:
+        emptied(block)
+        shown, again = (play(LearnerBlock.UNWATCHED, _PLAYED) for _ in range(2))
+        if alone != shown == again:  # what differs again has another cause, which the checks to come name
+            names = " or ".join(cache.__name__ for cache in caches)
+            raise LearnerError(_DRAWN.format(name_of(learner), f"the cache of {names}", place_of_state(learner)))
 
 
 def _found(places: Mapping[str, tuple[object, str]], names: Sequence[str]) -> Shared:

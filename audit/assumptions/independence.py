@@ -35,7 +35,7 @@ from .blocks import (
     draws_of,
     homogeneity_p_value,
 )
-from .drawn_once import check_not_drawn_once, not_copied
+from .drawn_once import check_caches, check_not_drawn_once, not_copied
 from .mechanism_runs import DataPair, join, outputs_of, run_block
 from .shared_state import walked
 
@@ -107,6 +107,7 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
 
     try:
         check_not_drawn_once(mechanism, play, shows=True)
+        check_caches(mechanism, play)
     except LearnerError:
         raise
     except Exception:  # such as a connection, which cannot be looked into: then this check is left out

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import cached_property
 from types import FunctionType, GeneratorType, ModuleType
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -77,6 +78,19 @@ def _differ(before: tuple[object, str] | None, after: tuple[object, str] | None)
     return before is None or after is None or before[0] is not after[0] or before[1] != after[1]
 
 
+@runtime_checkable
+class Cached(Protocol):
+    """A function that keeps its answers, as `functools.lru_cache` makes it."""
+
+    __name__: str
+
+    def cache_info(self) -> Any:
+        """Return, among others, how many answers are kept."""
+
+    def cache_clear(self) -> None:
+        """Forget all answers."""
+
+
 class Walk:
     """Follows a user's code, and takes digests of the values that it finds."""
 
@@ -87,11 +101,12 @@ class Walk:
         self.places: dict[str, tuple[object, str]] = {}
         #: Arrays that were met, and containers, by their identity.
         self.held: dict[int, object] = {}
+        #: Functions of the user's whose answers `functools.lru_cache` keeps, where nobody can read them.
+        self.caches: dict[int, Cached] = {}
 
     def owner(self, learner: object) -> None:
         """Follow a learner or a mechanism."""
-        for function in (functions := list(_functions(learner))):
-            self.of_function(function)
+        self.of_code(learner, functions := list(_functions(learner)))
         if functions:
             return
         if isinstance(learner, Scalar):
@@ -117,10 +132,17 @@ class Walk:
             self.seen.add(id(owner))
             for name, value in vars(owner).items():
                 functions = list(_functions(value))
-                for function in functions:
-                    self.of_function(function)
+                self.of_code(value, functions)
                 if not functions and name not in BOOKKEEPING and not isinstance(value, property | cached_property):
                     self.value(f"{owner.__name__}.{name}", value, owner, name)
+
+    def of_code(self, value: object, functions: Collection[FunctionType]) -> None:
+        """Follow the functions behind a value, and keep it where it has a cache."""
+        for function in functions:
+            self.of_function(function)
+        cached = getattr(value, "__func__", value)
+        if isinstance(cached, Cached) and any(is_users(one.__module__, one.__globals__) for one in functions):
+            self.caches[id(cached)] = cached
 
     def of_function(self, function: FunctionType) -> None:
         """Follow a function: what it holds, and the globals that it names."""
@@ -149,8 +171,7 @@ class Walk:
         if isinstance(value, type):
             self.of_class(value)
         elif functions := list(_functions(value)):
-            for function in functions:
-                self.of_function(function)
+            self.of_code(value, functions)
         elif not isinstance(value, ModuleType) and not name.startswith("the global __"):
             self.found[name] = value, self.digest(value)
             if owner is not None:
@@ -225,12 +246,13 @@ def _is_cached(value: object, name: str) -> bool:
 
 def _functions(value: object) -> Iterator[FunctionType]:
     """Yield the functions behind a value, if it is code."""
+    inner = getattr(value, "__func__", value)  # of a static method, which may keep its answers
     parts = (
         (value.fget, value.fset, value.fdel)
         if isinstance(value, property)
         else (value.func,)
         if isinstance(value, cached_property)
-        else (getattr(value, "__func__", None), getattr(value, "__wrapped__", None), value)
+        else (inner, getattr(inner, "__wrapped__", None))
     )
     for part in parts:
         if isinstance(part, FunctionType):

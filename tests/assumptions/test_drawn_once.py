@@ -3,7 +3,7 @@
 import random
 import threading
 import tracemalloc
-from functools import partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import pytest
@@ -130,9 +130,62 @@ def of_function():
     return OfFunction
 
 
+class First:
+    """As a key of a cache equal to all others of its kind."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
+def of_cache():
+    @lru_cache
+    def draw(first):
+        return int(first.rng.integers(2))
+
+    class OfCache(Coin):
+        def bit(self):
+            return draw(First(self.rng))
+
+    return OfCache
+
+
+def of_cached_method():
+    class OfCachedMethod(Coin):
+        @staticmethod
+        @cache
+        def draw(first):
+            return int(first.rng.integers(2))
+
+        def bit(self):
+            return self.draw(First(self.rng))
+
+    return OfCachedMethod
+
+
+def of_cache_from_elsewhere():
+    """Answers are drawn from no run's generator: they are the same only while the process lives."""
+
+    @cache
+    def draw(arm):
+        return random.randrange(2)
+
+    class OfCache(Coin):
+        def bit(self):
+            return draw(0)
+
+    return OfCache
+
+
 KEEPERS = [
     *(of_class, of_class_that_begins_with_an_outcome, of_object, of_module),
     *(of_closure, of_default, of_keyword, of_function),
+    *(of_cache, of_cached_method, of_cache_from_elsewhere),
 ]
 
 
@@ -163,7 +216,15 @@ def mechanism_of_helper():
     return lambda data, rng: int(rng.integers(2)) ^ draw(rng)
 
 
-@pytest.mark.parametrize("make", [mechanism_of_global, mechanism_of_helper])
+def mechanism_of_cache():
+    @cache
+    def draw(first):
+        return int(first.rng.integers(2))
+
+    return lambda data, rng: int(rng.integers(2)) ^ draw(First(rng))
+
+
+@pytest.mark.parametrize("make", [mechanism_of_global, mechanism_of_helper, mechanism_of_cache])
 def test_and_so_it_is_of_a_mechanism(make):
     for seed in SEEDS:
         with pytest.raises(LearnerError, match="draws once for all runs"):
@@ -262,7 +323,33 @@ def one_table_of_two_names():
     return Named
 
 
-@pytest.mark.parametrize("make", [rare_mark, lazy_table, one_table_of_two_names])
+def cache_of_a_pure_function():
+    """Also one of seeds that its runs draw, and one that forgets."""
+
+    @lru_cache(maxsize=2)
+    def bit_of(seed):
+        return np.random.default_rng(seed).integers(2)
+
+    class Cached(Coin):
+        def bit(self):
+            return bit_of(int(self.rng.integers(5)))
+
+    return Cached
+
+
+def cache_by_run():
+    class ByRun(Coin):
+        @cache  # noqa: B019 - runs are kept in memory, and that is all
+        def bit(self):
+            return self.rng.integers(2)
+
+    return ByRun
+
+
+SOUND = [rare_mark, lazy_table, one_table_of_two_names, cache_of_a_pure_function, cache_by_run]
+
+
+@pytest.mark.parametrize("make", SOUND)
 def test_what_is_sound_is_let_be_with_every_seed(make):
     for seed in SEEDS:
         learner = as_learner(make(), arms=2, rounds=4)
