@@ -45,8 +45,8 @@ REFILLS = 2
 CERTIFIED = 0.25
 #: How often a world must have been due to show something, were the claim true, to be taken never to show it.
 EXPECTED = 1.0
-#: The most words of a message that are kept.
-WORDS = 200
+#: The most characters of a message that are kept: of an input it has 200, before what was raised.
+WORDS = 400
 
 
 @dataclass(frozen=True)

@@ -266,9 +266,10 @@ def test_a_learner_that_raises_on_some_is_audited_on_the_others():
             raise RuntimeError("too much")
         return losses[0] == 0.0
 
-    result = audit(Shows(fails), neighbours(st.lists(LOSSES, min_size=2, max_size=3)), shrink=False)
+    result = audit(Shows(fails), neighbours(st.lists(LOSSES, min_size=9, max_size=9)), shrink=False)
     assert result.verdict is Verdict.FALSIFIED
     assert result.searched.refused > 0
+    assert "too much" in result.searched.reason  # behind the losses, which were all that was kept
 
 
 def test_what_is_told_last_leaves_a_pair_out_too():
