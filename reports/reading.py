@@ -198,6 +198,11 @@ def exact_level(claim: ClaimRecord) -> float | None:
     return 0.0 if known is not None and round(known, 9) == 0 else known
 
 
+def by_what_law(claim: ClaimRecord) -> str:
+    """Return by whose law an exact value is one, in words: a target of the user's own may play by another."""
+    return " by the law that it states" if ":" in claim["name"] else ""
+
+
 def is_exceeded(claim: ClaimRecord) -> bool:
     """Tell whether the exact value on the audited pair is beyond the claim, by more than its law may be off."""
     infinite = claim.get("exact_infinite") and measure_words.is_epsilon(measure_of(claim))

@@ -16,6 +16,7 @@ from ...audit.statistics.digits import at_least, at_most, confidence_text, withi
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, spent_words, unit_of
 from ..reading import (
     REPLAY_WORDS,
+    by_what_law,
     certified,
     counted_words,
     exact_level,
@@ -47,6 +48,7 @@ def claim_lines(claim: ClaimRecord) -> str:
     exact = ", infinite on this pair" if claim["exact_infinite"] and is_epsilon(measure) else exact
     if claim.get("exact_mu") is not None and claim.get("exact_rho") is not None:
         exact += f"; exactly mu {claim['exact_mu']:.4f} and rho {claim['exact_rho']:.4f} on this pair"
+    exact += by_what_law(claim) if exact else ""
     bound = "" if is_epsilon(measure) else beside(measure)
     unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
     best = caught_words(caught, claim["claimed"]["epsilon"])

@@ -27,6 +27,7 @@ from ..headline import beside_words, headline_words
 from ..reading import (
     bound_words,
     by_holm,
+    by_what_law,
     certified,
     exact_level,
     exact_words,
@@ -200,6 +201,7 @@ def _claim(claim: ClaimRecord, index: int) -> View:
         "named": named_rates(shown),
         "statement": statement(shown),
         "exact": exact_words(shown, infinite="∞"),
+        "by_what_law": by_what_law(shown),
         "by_holm": by_holm(shown),
         "found": bound_words(shown),
         "bounded": bounded_words(shown),

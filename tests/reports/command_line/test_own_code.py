@@ -218,6 +218,41 @@ def test_nor_does_what_it_prints_while_its_law_or_its_losses_are_computed(tmp_pa
     assert "a word of the user's own" in done.stderr
 
 
+SLIPS = """
+import numpy as np
+
+class Slips:
+    \"\"\"It plays the leader by itself in one run of fifty, which the law that it states leaves out.\"\"\"
+
+    feedback, arms = "full", 2
+    def start(self, runs, draws):
+        return np.zeros((2, runs))
+    def probabilities(self, state):
+        weights = np.exp(-0.3 * state)
+        return weights / weights.sum(axis=0)
+    def act(self, state, draws):
+        drawn, slips = draws.uniform((2, state.shape[1]))
+        return np.where(slips < 0.02, state.argmin(axis=0), drawn > self.probabilities(state)[0]).astype(np.intp)
+    def update(self, state, actions, feedback, draws):
+        state += feedback
+"""
+
+
+def test_an_exact_value_is_by_the_law_that_the_users_own_target_states(tmp_path, monkeypatch):
+    """It was said to be that of the pair, and the report that no attack shows more."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(SLIPS)
+    plan = '[[claims]]\ntarget = "mine.py:Slips"\nepsilon = 0.1\nrounds = 2\nruns = 4000\n'
+    (tmp_path / "plan.toml").write_text(plan)
+    done = overclaim("check", "mine.py:Slips", "--epsilon", 3, "--rounds", 2, "--runs", 2000, "--jobs", 1)
+    said = " ".join(done.output.split())
+    assert "exactly 0.3000 on this pair by the law that it states" in said
+    assert overclaim("run", "plan.toml", "--no-blind-spots", "--jobs", 1).exit_code == 1
+    report = " ".join((tmp_path / "out" / "report.html").read_text().split())
+    assert "exactly 0.3 on the audited pair by the law that it states" in report
+    assert "none shows more than that on that pair: of a target that states its law, if it plays by that law" in report
+
+
 THREADED = """
 import sklearn.linear_model  # with its OpenMP
 from threadpoolctl import threadpool_info
