@@ -223,7 +223,7 @@ def _log_choose(n: int, k: NDArray[np.int64] | int) -> Floats:
 
 
 def near_runs_alike(rows: Floats, size: int) -> bool:
-    """Tell whether runs a power of two, or half a block, apart are more or less alike than by chance.
+    """Tell whether runs a power of two, or half a block, apart, or as far from its ends, are alike by no chance.
 
     Parameters
     ----------
@@ -232,9 +232,12 @@ def near_runs_alike(rows: Floats, size: int) -> bool:
     size : int
         Runs of a block.
     """
-    lags = {2**i for i in range(int(math.log2(size)))} | {size // 2, (size + 1) // 2}
+    lags = sorted({2**i for i in range(int(math.log2(size)))} | {size // 2, (size + 1) // 2})
     splits = [split for row in rows for split in _splits(row)]
-    return any(neighbours_p_value(split, lag) < SHARED / len(splits) / len(lags) for split in splits for lag in lags)
+    blocks = np.arange(rows.shape[-1]).reshape(-1, size)
+    ends = np.stack([blocks, blocks[:, ::-1]], axis=-1).reshape(len(blocks), -1)[:, :size].ravel()  # first, last, ..
+    looks = [(split, lag) for split in splits for lag in lags] + [(split[ends], 1) for split in splits]
+    return any(neighbours_p_value(marks, lag) < SHARED / len(looks) for marks, lag in looks)
 
 
 def _ranks(outputs: Outputs) -> Floats:

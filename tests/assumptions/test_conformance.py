@@ -157,19 +157,21 @@ class OnePoint(OneNoise):
 
 
 class NoiseOfTwo(OneNoise):
-    """Bug: every draw serves two runs, next to each other or half a block apart, or, negated, the other of them."""
+    """Bug: every draw serves two runs, next to each other, half a block apart or as far from its ends; or, negated."""
 
-    def __init__(self, spread, sign=1):
-        self.spread, self.sign = spread, sign
+    def __init__(self, spread, sign=1, step=1):
+        self.spread, self.sign, self.step = spread, sign, step
 
     def act(self, state, draws):
         half = Laplace(1.0).sample(((state.size + 1) // 2,), draws)
-        both = np.stack([half, self.sign * half], axis=self.spread).ravel()[: state.size]
+        both = np.stack([half, self.sign * half[:: self.step]], axis=self.spread).ravel()[: state.size]
         return (state + both > 0.5).astype(np.intp)
 
 
 @pytest.mark.parametrize("rounds", [2, 200])
-@pytest.mark.parametrize("cls", [NoiseOfTwo(1), NoiseOfTwo(0), NoiseOfTwo(1, -1)])
+@pytest.mark.parametrize(
+    "cls", [NoiseOfTwo(1), NoiseOfTwo(0), NoiseOfTwo(1, -1), NoiseOfTwo(0, 1, -1), NoiseOfTwo(0, -1, -1)]
+)
 def test_runs_that_share_noise_by_twos_are_caught(cls, rounds):
     """Of fours, they falsified a true claim in one audit of ten, at an alpha of one in a hundred."""
     left = np.zeros((rounds, 2))

@@ -165,10 +165,11 @@ def shared(order):
         lambda rng, runs: np.repeat(rng.laplace(size=runs // 4 + 1), 4)[:runs],
         lambda rng, runs: np.repeat(rng.laplace(size=runs // 4 + 1), 4)[:runs] + rng.laplace(size=runs) / 2,
         lambda rng, runs: np.tile(rng.laplace(size=-(-runs // 2)), 2)[:runs],
+        lambda rng, runs: np.concatenate([half := rng.laplace(size=-(-runs // 2)), half[::-1]])[-runs:],
         lambda rng, runs: rng.laplace(size=runs) * np.repeat(rng.exponential(size=runs // 8 + 1) ** 2, 8)[:runs],
         lambda rng, runs: np.abs(rng.laplace(size=runs)) * (-1) ** np.arange(runs),
     ],
-    ids=["pairs", "fours", "with noise", "halves", "scale", "by turns"],
+    ids=["pairs", "fours", "with noise", "halves", "mirrored", "scale", "by turns"],
 )
 def test_a_batch_that_shares_its_draws_is_refused(order):
     with pytest.raises(LearnerError, match="share randomness"):
