@@ -42,6 +42,7 @@ class LearnerBlock(IntEnum):
     DECLARED = 21
     NOISE = 22
     KERNEL = 23
+    WHOLE = 24
 
 
 class MechanismBlock(IntEnum):
@@ -54,6 +55,7 @@ class MechanismBlock(IntEnum):
     BEFORE = 4
     LATER = 5
     AFTERWARDS = 6
+    WHOLE = 7
 
 
 def draws_of(seed: int, block: int) -> Draws:

@@ -20,17 +20,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ...learners.protocol import LearnerError
+from ...learners.abilities import is_ours
+from ...learners.blame import name_of
+from ...learners.protocol import Learner, LearnerError
+from ...learners.scalar import Scalar
 from ...mechanisms.draws import Floats
 from ..attacks.encoding.encoder import Encoder
 from ..attacks.encoding.features import Labels, Outputs
 from ..attacks.encoding.places import scalars
+from ..play.pairs import Pair
+from ..play.transcripts import BLOCK, play
+from ..statistics.bounds.rounding import rounded
 from ..statistics.events import Event
 from .blocks import (
     ALONE_BLOCKS,
     ONE_BY_ONE_BLOCKS,
     SHARED,
     SHARED_BLOCKS,
+    LearnerBlock,
     MechanismBlock,
     draws_of,
     homogeneity_p_value,
@@ -44,6 +51,10 @@ _REPLAYED = 64
 #: Runs of each block that is compared with others: of a batched mechanism, and at most of one called run by run, which
 #: is dearer and has more blocks.
 _COMPARED, _COMPARED_ONE_BY_ONE = 256, 32
+#: Numbers of a whole block that are compared, at most: a wide output has fewer runs.
+_CELLS = 2**22
+#: Last arms, or coordinates of points, of a learner in which the runs of a whole block are compared.
+_LAST = 12
 #: The false-alarm probability of the test on one certification block: there may be millions of blocks.
 _IN_A_BLOCK = 1e-14
 #: Within so many standard errors of the mean the exact p-value is far above _IN_A_BLOCK, and is not computed.
@@ -190,12 +201,21 @@ def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int =
     if near_runs_alike(ranks, size):
         raise LearnerError(f"{_ALIKE}: those near each other are more, or less, alike than others. Draw for every run")
     if batched:
+        _check_pool(mechanism, pair, seed, min(BLOCK, runs // 4, _CELLS // max(1, len(ranks))))
         alone = [outputs_of(mechanism, pair.left, draws_of(seed, block), 1) for block in ALONE_BLOCKS]
         if _last_differ(_ranks(join([*parts, *alone])), len(alone)):
             raise LearnerError(
                 "the runs of the mechanism depend on each other, as by a mean over all of them: one that is played "
                 "alone has another law than those of a block"
             )
+
+
+def _check_pool(mechanism: object, pair: DataPair, seed: int, size: int) -> None:
+    if size <= _COMPARED:
+        return
+    whole = outputs_of(mechanism, pair.left, draws_of(seed, MechanismBlock.WHOLE), size)
+    if near_runs_alike(_ranks(whole), size):
+        raise LearnerError(f"{_ALIKE}, such as a pool that serves a block of {size:,} again. Draw for every run")
 
 
 def _last_differ(ranks: Floats, last: int) -> bool:
@@ -223,7 +243,9 @@ def _log_choose(n: int, k: NDArray[np.int64] | int) -> Floats:
 
 
 def near_runs_alike(rows: Floats, size: int) -> bool:
-    """Tell whether runs a power of two, or half a block, apart, or as far from its ends, are alike by no chance.
+    """Tell whether runs so far apart, or as far from a block's ends, are more or less alike than by chance.
+
+    Besides a power of two and half a block, of all distances that at which they are most alike.
 
     Parameters
     ----------
@@ -237,7 +259,37 @@ def near_runs_alike(rows: Floats, size: int) -> bool:
     blocks = np.arange(rows.shape[-1]).reshape(-1, size)
     ends = np.stack([blocks, blocks[:, ::-1]], axis=-1).reshape(len(blocks), -1)[:, :size].ravel()  # first, last, ..
     looks = [(split, lag) for split in splits for lag in lags] + [(split[ends], 1) for split in splits]
-    return any(neighbours_p_value(marks, lag) < SHARED / len(looks) for marks, lag in looks)
+    if any(neighbours_p_value(marks, lag) < SHARED / len(looks) for marks, lag in looks):
+        return True
+    return any(neighbours_p_value(split, _alike_at(split, size)) < SHARED / len(splits) / size for split in splits)
+
+
+def _alike_at(marks: Labels, size: int) -> int:
+    """Return the distance, less than `size`, at which marks are most, or least, alike, in standard errors."""
+    power = np.abs(np.fft.rfft(marks - marks.mean(), 2 * marks.size)) ** 2
+    alike = np.abs(np.fft.irfft(power)[1:size]) / np.sqrt(marks.size - np.arange(1, size))
+    return 1 + int(rounded(alike).argmax())
+
+
+def check_block(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
+    """Raise LearnerError if runs of a batched learner share draws in a block that is as large as those of the audit.
+
+    Such as a pool of noise that serves more runs than it holds: in a small block each has a draw of its own.
+
+    Parameters
+    ----------
+    runs : int
+        The audit's budget, of which a quarter is played at most.
+    """
+    size = min(BLOCK, runs // 4)
+    if isinstance(learner, Scalar) or is_ours(learner) or size <= _COMPARED:
+        return
+    actions = play(learner, pair, draws_of(seed, LearnerBlock.WHOLE), size, share=1.0).actions
+    if near_runs_alike(actions.reshape(-1, size)[-_LAST:].astype(np.float64), size):
+        raise LearnerError(
+            f"the runs of {name_of(learner)} share randomness, such as a pool of noise that serves a block of "
+            f"{size:,} again and again. Draw for every run, as in draws.uniform(runs)"
+        )
 
 
 def _ranks(outputs: Outputs) -> Floats:

@@ -16,6 +16,7 @@ from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
+from ..assumptions.independence import check_block
 from ..laws.exact_levels import claimed_level
 from ..play.execution import HERE, Budget, Execution
 from ..play.kernels import engine_of
@@ -58,7 +59,8 @@ def audit_learner(
     _check_pairs(options, claim, built)
     how = weakening(weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds))
     engine = engine_of(built, options, fast=execution.fast)
-    check_fresh(built, max(options, key=apart_if_exchanged), seed)
+    check_fresh(built, (apart := max(options, key=apart_if_exchanged)), seed)
+    check_block(built, apart, seed, runs)
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
     if engine == "numba" and not is_ours(built):
         check_kernel(built, options, seed, surface=claim.surface)

@@ -176,6 +176,17 @@ def test_a_batch_that_shares_its_draws_is_refused(order):
         check_independence(shared(order), PAIR, 0)
 
 
+@pytest.mark.parametrize("pool", [100, 600, 1500])
+def test_a_pool_that_serves_a_block_again_is_refused(pool):
+    """It is as large as a small block, or more; at 20,000 runs each of its draws came several times in a large one."""
+
+    def order(rng, runs):
+        return np.resize(rng.laplace(size=min(pool, runs)), runs)
+
+    with pytest.raises(LearnerError, match="share randomness"):
+        check_independence(shared(order), PAIR, 0, runs=20_000)
+
+
 def test_a_little_that_a_whole_block_shares_is_refused():
     with pytest.raises(LearnerError, match="whole block"):
         check_independence(shared(lambda rng, runs: rng.laplace(scale=0.4) + rng.laplace(size=runs)), PAIR, 0)
@@ -252,9 +263,9 @@ def test_a_counter_is_not_back_where_it_was(period):
 
 def test_what_only_large_batches_share_is_refused_by_the_blocks_that_certify():
     def order(rng, runs):
-        return rng.laplace(size=runs) if runs < 300 else np.repeat(rng.laplace(size=runs // 2 + 1), 2)[:runs]
+        return rng.laplace(size=runs) if runs < 600 else np.repeat(rng.laplace(size=runs // 2 + 1), 2)[:runs]
 
-    check_independence(shared(order), PAIR, 0)
+    check_independence(shared(order), PAIR, 0, runs=1000)
     with pytest.raises(LearnerError, match="those that certify"):
         audit(shared(order))
 
