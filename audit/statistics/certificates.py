@@ -59,7 +59,7 @@ def _level(measure: Measure, event: Event, counts: Counts, alpha: float) -> floa
     if event.function is not None:
         divergence = divergence_lower(event.function, *counts.tallies, alpha=alpha)
         return level_of(measure, event.function.order, divergence)
-    # Both sides of an event that guesses are events of their own: the rarer one is not looked at.
+    # Both sides of an event that guesses are events of their own: that which names the right world is not looked at.
     return level_lower(measure, *sides[0], alpha=alpha)
 
 
