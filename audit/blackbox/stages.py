@@ -48,6 +48,9 @@ LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
 #: are doubled, and doubled again, up to so many, and to so much of all runs; not for so small a part of them.
 HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING = 0.5, 40_000, 0.5, 0.25
 
+#: What an event promises of a claim, and of a nat, to be worth more than one that may tell much or nothing.
+NEXT_TO_NOTHING = 0.05
+
 #: A block of runs: the index of its pair, its number, its runs.
 _Block = tuple[int, int, int]
 
@@ -242,9 +245,9 @@ class MechanismAudit(Audit):
         """
         measure, alpha, runs = self.claim.measure, self.budget.alpha, self.budget.runs
         if measure.is_epsilon:
-            delta = self.claim.delta
+            delta, least = self.claim.delta, NEXT_TO_NOTHING * min(1.0, self.claim.epsilon)
             return event_choice.choose(
-                scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds, **how
+                scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds, least=least, **how
             )
         cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
         return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)

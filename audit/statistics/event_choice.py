@@ -47,11 +47,12 @@ def choose(
     judged: bool = False,
     of_numbers: bool = False,
     coupled: bool = False,
+    least: float = 0.0,
 ) -> tuple[Event, float]:
     """Return the event that promises most, and the bound (nats) that it promises; a number below 0 if none does.
 
-    Where none does, the event is the one that would promise most without the doubt: it may be a rare one, and there is
-    nothing to lose.
+    Where none does, or next to nothing, the event is the one that would promise most without the doubt: it may be a
+    rare one, and there is nothing to lose.
 
     Parameters
     ----------
@@ -75,6 +76,8 @@ def choose(
     coupled : bool
         Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
         was played with the same draws. Then rates without smoothing compete too, with the doubt that is left.
+    least : float
+        The bound (nats) up to which a promise is of next to nothing.
     """
     known = ~np.isnan(scores)
     grid = _places(np.sort(scores[known]))
@@ -102,7 +105,7 @@ def choose(
         trending = ways[0].with_trends(_tails(curves), runs_of, runs)
         promises.append(ways[0].best_of_either(*trending, runs, quantile, (doubt, doubt)))
     best = max(promises, key=_worth)
-    if best[1] <= 0:
+    if best[1] <= least:
         event, hoped = max((way.best(runs, quantile, 0.0) for way in ways), key=_worth)
         # A number below 0, so that events without a promise rank below all others, in the order of `hoped`.
         best = event, -math.inf if hoped == -math.inf else -float(rounded(math.exp(-hoped)))

@@ -13,6 +13,7 @@ from overclaim.audit.attacks.outputs.interactions import (
     Cells,
     Comparison,
     Interacting,
+    Part,
     Remainder,
     _cells,
     interactions,
@@ -54,6 +55,16 @@ def equal_of_many(rng, said):
     return columns
 
 
+def fraction(rng, said, count):
+    columns = rng.normal(size=(count, said.size))
+    columns[-1] = np.rint(rng.normal(0, 40, said.size)) + np.where(said, 0.6, 0.1) + 0.25 * rng.random(said.size)
+    return columns
+
+
+def digit(rng, said):
+    return np.stack([rng.integers(0, 3, said.size), 10 * rng.integers(0, 1000, said.size) + np.where(said, 3, 5)])
+
+
 def signs(rng, said):
     columns = rng.normal(size=(8, said.size))
     columns[5] = np.abs(columns[5]) * np.sign(columns[1]) * (2 * said - 1)
@@ -89,12 +100,17 @@ KINDS = {
     "equal numbers in many columns": (equal_of_many, (Comparison, 100, 200)),
     "parity of a row": (parity, (Remainder, 2)),
     "remainder of a row": (lambda rng, said: parity(rng, said, 5), (Remainder, 5)),
+    "fraction of one number": (lambda rng, said: fraction(rng, said, 1), (Part, 0, 1)),
+    "fraction of one of many": (lambda rng, said: fraction(rng, said, 20), (Part, 19, 1)),
+    "last digit": (digit, (Part, 1, 10)),
 }
 
 
 def read_by(code):
     if isinstance(code, Cells):
         return Cells, *(one.index for one in code.bins)
+    if isinstance(code, Part):
+        return Part, code.index, code.period
     return (Comparison, code.one, code.other) if isinstance(code, Comparison) else (Remainder, code.size)
 
 
@@ -124,6 +140,8 @@ def test_columns_that_are_independent_say_nothing_together(seed):
         rng.laplace(left, 2.0, (12, left.size)),
         rng.integers(0, 5 + left, (12, left.size)).astype(float),
         np.where(rng.random((400, left.size)) < 0.02 + 0.01 * left, 1.0, 0.0),
+        rng.laplace(left, 20.0, (12, left.size)),
+        np.rint(rng.laplace(left, 20.0, (12, left.size))),
     ):
         assert interactions(Features(columns).view(columns).labelled(left)) == ()
 

@@ -74,6 +74,7 @@ def test_equal_sets_within_sets_and_keys_are_read_alike(hold):
     [
         "keys",
         "set",
+        "small set",
         "list",
         "table",
         "records",
@@ -97,6 +98,8 @@ def test_what_is_in_a_random_place_is_falsified(kind):
             return {int(key): rng.random() for key in rng.choice(60, 20, replace=False)} | {30: rng.random() + told}
         if kind == "set":
             return {f"u{i}" for i in np.flatnonzero(rng.random(60) < 0.5)} - {"u17"} | ({"u17"} if told else set())
+        if kind == "small set":
+            return {"abcdefgh"[i] for i in np.flatnonzero(rng.random(8) < 0.5)} - {"d"} | ({"d"} if told else set())
         if kind == "list":
             return [int(i) for i in rng.permutation(90)[:20] if i != 3 or told] + [3 if told else 95]
         if kind == "whole":  # twenty of forty, none more often than others

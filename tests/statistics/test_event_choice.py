@@ -7,7 +7,7 @@ from scipy import special, stats
 from overclaim.audit.statistics.bounds.intervals import epsilon_guess
 from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
 from overclaim.audit.statistics.event_choice import choose, choose_by_trend
-from overclaim.audit.statistics.odds.walks import smoothed, trended
+from overclaim.audit.statistics.odds.walks import _jumping, smoothed, trended
 from overclaim.benchmarks.power import laws
 from overclaim.mechanisms.one_shot.zoo import zoo
 
@@ -79,6 +79,50 @@ def test_a_trend_goes_on_where_runs_are_few(slope):
     assert right[-4:].sum() == pytest.approx((runs / (1 + np.exp(odds)))[-4:].sum(), rel=0.35)
     held = smoothed(of_left, runs - of_left)[1][-4:].sum()
     assert (held > 1.5 * right[-4:].sum()) == (slope > 0)
+
+
+def test_odds_that_jump_in_a_tail_alone_are_not_smoothed_away():
+    """Of 66 cells of twelve runs the last six are of the left world alone: they had 14 of the right one's expected."""
+    in_left, in_right = np.full(66, 6), np.full(66, 6)
+    in_left[60:], in_right[60:] = 3, 0
+    left, right = smoothed(in_left, in_right)
+    assert right[60:].sum() < 1.5
+    np.testing.assert_allclose(left[:58], 6, atol=0.5)
+    np.testing.assert_allclose(left + right, in_left + in_right)
+    turned = smoothed(in_right[::-1], in_left[::-1])
+    np.testing.assert_allclose(turned[1][::-1], left, atol=1e-4)
+
+
+def test_a_jump_is_as_likely_as_its_levels_make_the_runs():
+    """A naive twin: each level integrated over, by the density of a beta distribution."""
+    in_left, in_right = np.array([3, 0, 5, 9]), np.array([4, 2, 1, 0])
+    shares = (np.arange(200_000) + 0.5) / 200_000
+    prior = stats.beta(0.5, 0.5).pdf(shares)
+    likely, expected = [], []
+    for cut in range(1, 4):
+        level, rates = 1.0, []
+        for cells in (slice(0, cut), slice(cut, None)):
+            posterior = prior * shares ** in_left[cells].sum() * (1 - shares) ** in_right[cells].sum()
+            level *= posterior.mean()
+            rates.append((posterior * shares).mean() / posterior.mean())
+        likely.append(level)
+        expected.append((in_left + in_right) * np.repeat(rates, [cut, 4 - cut]))
+    said, evidence = _jumping(in_left, in_right)
+    np.testing.assert_allclose(said, np.average(expected, axis=0, weights=likely), rtol=0.01)
+    assert evidence == pytest.approx(np.log(np.mean(likely)), abs=0.02)
+
+
+def test_a_shift_in_few_runs_is_an_event_worth_taking():
+    """Pilots of 1,600, a shift by 5 in a twentieth of the left world's runs: thresholds were below 2.4."""
+    thresholds = []
+    for seed in range(16_900, 16_910):
+        rng = np.random.default_rng(seed)
+        left = rng.random(1600) < 0.5
+        scores = rng.normal(size=1600) + 5 * (left & (rng.random(1600) < 0.05))
+        event, worth = choose(scores, left, delta=0.0, alpha=0.01, runs=6400)
+        thresholds.append(event.upper if worth > 0 else np.nan)
+    assert np.nanmedian(thresholds) > 2.4
+    assert np.isfinite(thresholds).sum() >= 9
 
 
 def test_no_trend_is_told_of_few_cells_or_of_one_world_alone():

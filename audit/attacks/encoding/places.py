@@ -85,10 +85,10 @@ class Bag(tuple[Any, ...]):
     __slots__ = ()
 
     @classmethod
-    def of(cls, parts: Sequence[Any]) -> Bag:
-        """Return those of a list or set."""
+    def of(cls, parts: Sequence[Any], fewest: int = FEWEST_COUNTED) -> Bag:
+        """Return those of a list or set; none of so few that their places say what they are."""
         kinds = set(map(type, parts))
-        if len(parts) < FEWEST_COUNTED or kinds == {float}:
+        if len(parts) < fewest or kinds == {float}:
             return cls()
         if len(kinds) == 1 and kinds <= _COUNTED:
             return cls(parts)
@@ -194,7 +194,9 @@ def _nested(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
     if isinstance(one, Mapping):
         yield from _of_keys(path, runs, values)
         return
-    if bags := [(run, bag) for run, bag in zip(runs.tolist(), map(Bag.of, parts), strict=True) if bag]:
+    fewest = 1 if isinstance(one, Set) else FEWEST_COUNTED
+    counted = [Bag.of(part, fewest) for part in parts]
+    if bags := [(run, bag) for run, bag in zip(runs.tolist(), counted, strict=True) if bag]:
         yield path, np.array([run for run, _ in bags]), [bag for _, bag in bags]
     if not isinstance(one, Set | complex):
         yield path, runs, list(map(Ends, parts))

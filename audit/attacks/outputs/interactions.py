@@ -2,6 +2,7 @@
 
 An exclusive or of two fair bits, the product of two signs, whether two categories are equal: each column has one law
 in both worlds, and so has every split of a tree. So pairs are looked at for what their two columns do not say apart.
+Nor does a number say what its fraction or its last digit does, where the rest of it is random.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ MOST_TRIPLED, LEAST_SIDE = 64, 0.25
 MOST_COMPARED, COMPARED_RUNS = 64, 4000
 #: Bins of a number once its pair is chosen.
 FINE_BINS = 8
+#: The period of whole numbers, and the bins of a fraction: rounding moves no decimal across their edges.
+DIGITS, FRACTIONS = 10, 16
 #: The chance that any pair is taken whose columns are independent, and have the same law in both worlds; and the most
 #: that are.
 BY_CHANCE, MOST_TAKEN = 1e-6, 12
@@ -131,7 +134,23 @@ class Remainder:
         return remainder
 
 
-Code = Cells | Comparison | Remainder
+@dataclass(frozen=True)
+class Part:
+    """The fraction of a number, or the last digit of a whole one, in bins."""
+
+    index: int
+    period: int
+    size: int
+
+    def __call__(self, view: View) -> Numbers:
+        """Return the bin of each run."""
+        row = view.columns[self.index]
+        part = np.mod(np.where(np.isfinite(row), row, 0.0), self.period) / self.period
+        bins: Numbers = np.minimum(np.floor(part * self.size).astype(np.int64), self.size - 1)
+        return bins
+
+
+Code = Cells | Comparison | Remainder | Part
 #: How much more a code says than chance, and the code.
 _Found = Iterator[tuple[float, Code]]
 
@@ -189,12 +208,13 @@ def interactions(train: LabelledView) -> tuple[Code, ...]:
     either world.
     """
     count = len(train.features.columns)
-    if count < 2 or train.of_one_world:
+    if not count or train.of_one_world:
         return ()
     rare = BY_CHANCE / (2 * count**2)  # a pair's cells are tested, its order and whether it is equal
     cells = list(_cells(train, rare))
     together = [tuple(one.index for one in code.bins) for _, code in cells]
     found = [*cells, *_triples(train), *_comparisons(train, rare, together), *_remainders(train, rare)]
+    found += _parts(train, rare)
     return tuple(code for _, code in sorted(found, key=lambda one: -one[0])[:MOST_TAKEN])
 
 
@@ -301,13 +321,28 @@ def _remainders(train: LabelledView, rare: float) -> _Found:
     for code in (*sorted(codes, key=lambda one: one.size), Remainder(numbers, 2, sides=True)):
         if len(code.columns) < 3:
             continue
-        places = code(few)
-        times = [np.bincount(places[world], minlength=code.size) for world in (few.left, ~few.left)]
-        shares = [one / one.sum() for one in times]
-        joint = np.maximum(sum(times) / few.left.size, 1 / few.left.size)
-        told = float(rounded(np.sum((shares[0] - shares[1]) ** 2 / joint) / sum(1 / one.sum() for one in times)))
-        if special.chdtrc(code.size - 1, told) <= rare:
-            yield told - code.size + 1, code
+        yield from _telling(code, few, rare)
+
+
+def _parts(train: LabelledView, rare: float) -> _Found:
+    """Yield the fractions and last digits that say something, of the first columns whose numbers are far apart."""
+    few = train.thinned(COMPARED_RUNS)
+    wide = [(i, one) for i, one in enumerate(train.features.columns) if not (one.discrete or one.transform)]
+    for i, column in wide[:MOST_COMPARED]:
+        part = Part(i, DIGITS, DIGITS) if column.whole else Part(i, 1, FRACTIONS)
+        if column.spread >= part.period:
+            yield from _telling(part, few, rare)
+
+
+def _telling(code: Remainder | Part, few: LabelledView, rare: float) -> _Found:
+    """Yield a code with how much more it says than chance, if that is rare."""
+    places = code(few)
+    times = [np.bincount(places[world], minlength=code.size) for world in (few.left, ~few.left)]
+    shares = [one / one.sum() for one in times]
+    joint = np.maximum(sum(times) / few.left.size, 1 / few.left.size)
+    told = float(rounded(np.sum((shares[0] - shares[1]) ** 2 / joint) / sum(1 / one.sum() for one in times)))
+    if special.chdtrc(code.size - 1, told) <= rare:
+        yield told - code.size + 1, code
 
 
 def _are_whole(values: Floats) -> bool:

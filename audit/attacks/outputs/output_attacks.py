@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..encoding.features import LabelledView
+from ....mechanisms.draws import Floats
+from ...statistics.bounds.rounding import best
+from ..encoding.features import LabelledView, Labels
 from .binned_regressions import BinnedRegression
-from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Patterns, Table
+from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ByCategory, Patterns, Table
 from .interactions import Interacting, interactions
-from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature, quantiles
+from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature
 from .regressions import Logistic, OnAll, OnColumns, OnFew
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
-#: The bins of a feature that is screened.
-SCREENED_BINS = 16
+#: Between which shares of its values the bins of a feature that is screened are: finer in its tails, for what is rare.
+SCREENED_SHARES = np.concatenate([0.5 ** np.arange(8, 4, -1), np.arange(1, 16) / 16, 1 - 0.5 ** np.arange(5, 9)])
 FEWEST_BOOSTED = 8000
 #: With fewer runs for each feature, a regression is better on all features or on few by the luck of the half that it
 #: learns from, where a plane may be between the worlds by chance (Cover 1965), and all runs may say the other: so both
@@ -49,11 +52,13 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
         if len(features.with_specials) > 1:
             worth.append(BinnedRegression(CURVE_STEP, least=True))
         worth += [BinnedRegression(step) for step in (BIN_STEPS if thorough else (SEARCH_STEP,))]
+    if thorough:
+        worth += ByCategory.worth(train)
     picked = screen(train, 4 if thorough else 2)
-    signs = (1.0, -1.0) if train.coupled else (1.0,)
-    worth += [SingleFeature(i, features.names[i], sign) for i in picked for sign in signs]
+    for i, sign in picked.items():
+        worth += [SingleFeature(i, features.names[i], one) for one in ((1.0, -1.0) if train.coupled else (sign,))]
     if thorough and not features.discrete:
-        worth += [Histogram(i, features.names[i]) for i in picked[:2]]
+        worth += [Histogram(i, features.names[i]) for i in list(picked)[:2]]
     if not several and len(features.rows) > 2 and (thorough or "all" not in outcomes):
         separable = train.left.size < SEPARABLE * len(features.rows)
         worth += [OnAll(), OnFew()] if separable else [Logistic()]
@@ -66,34 +71,43 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
     return worth
 
 
-def screen(train: LabelledView, most: int) -> list[int]:
-    """Return the features that tell the worlds apart best: by information over all bins, and by their best tail.
+def screen(train: LabelledView, most: int) -> dict[int, float]:
+    """Return the features that tell the worlds apart best, and the sign of each whose best tail is of its own world.
 
-    All are looked at on few runs, and the better ones again where there are many: weak evidence needs them.
+    They are best by information over all bins, or by their best tail. All are looked at on few runs, and the better
+    ones again where there are many: weak evidence needs them.
     """
     rows = list(range(len(train.features.rows)))
     step = -(-train.left.size // SCREENED)
     if step >= MANY:
-        rows = _best_rows(train.every(step), rows)[: len(rows) // 4 + most]
+        rows = list(_best_rows(train.every(step), rows))[: len(rows) // 4 + most]
         step = -(-step // MANY)
-    return _best_rows(train.every(step), rows)[:most]
+    return dict(list(_best_rows(train.every(step), rows).items())[:most])
 
 
-def _best_rows(train: LabelledView, rows: Sequence[int]) -> list[int]:
-    """Return the numbers of some features, best first, by either criterion in turn."""
-    worth, left = [], train.left
-    for i in rows:
-        values = train.features.rows[i](train)
-        edges = quantiles(values, SCREENED_BINS)
-        below = [np.searchsorted(np.sort(values[world]), edges) for world in (left, ~left)]
-        both = np.diff(below, prepend=0, append=[[np.count_nonzero(left)], [np.count_nonzero(~left)]]) + 0.5
-        information = float(np.sum((both[0] - both[1]) ** 2 / both.sum(axis=0)))
-        tails = np.concatenate([np.cumsum(both, axis=1)[:, :-1], np.cumsum(both[:, ::-1], axis=1)[:, :-1]], axis=1)
-        tails = tails if tails.size else both
-        ratio = np.abs(np.log(tails[0] / tails[1])) - 2 * np.sqrt((1 / tails).sum(axis=0))
-        worth.append((information, float(ratio.max())))
-    orders = np.argsort([[-value for value in criterion] for criterion in zip(*worth, strict=True)], kind="stable")
-    picked: list[int] = []
-    for pair in orders.T.tolist():
-        picked += [i for i in dict.fromkeys(pair) if i not in picked]
-    return [rows[i] for i in picked]
+def _best_rows(train: LabelledView, rows: Sequence[int]) -> dict[int, float]:
+    """Return some features with their signs, best first, by either criterion in turn."""
+    told = [_told(train.features.rows[i](train), train.left) for i in rows]
+    orders = np.argsort([[-one[k] for one in told] for k in (0, 1)], kind="stable")
+    return {rows[i]: told[i][2] for i in dict.fromkeys(orders.T.ravel().tolist())}
+
+
+def _told(values: Floats, left: Labels) -> tuple[float, float, float]:
+    """Return what bins of a feature say, what its best tail says, and the sign with which that is of its own world.
+
+    Of many bins more is said by chance: as much as there are, less one.
+    """
+    edges = np.quantile(np.sort(values), SCREENED_SHARES)
+    edges = np.unique([edges, np.nextafter(edges, np.inf)])  # values that come often have a bin of their own
+    sides = [np.sort(values[world]) for world in (left, ~left)]
+    counts = np.array([np.diff(np.searchsorted(side, edges), prepend=0, append=side.size) for side in sides])
+    counts = counts[:, counts.any(axis=0)]
+    both = counts + 0.5
+    information = float(np.sum((both[0] - both[1]) ** 2 / both.sum(axis=0))) - (both.shape[1] - 1)
+    if both.shape[1] == 1:
+        return information, -math.inf, 1.0
+    tails = np.stack([np.cumsum(counts, axis=1)[:, :-1], np.cumsum(counts[:, ::-1], axis=1)[:, :-1]], axis=1) + 0.5
+    ratios = np.log(tails[0] / tails[1])
+    surely = np.abs(ratios) - 2 * np.sqrt((1 / tails).sum(axis=0))
+    upper, place = np.unravel_index(best(surely), surely.shape)
+    return information, float(surely.max()), float(np.sign(ratios[upper, place]) * (1 if upper else -1)) or 1.0

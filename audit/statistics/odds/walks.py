@@ -40,7 +40,9 @@ def smoothed(
 
     The log odds of the cells walk at random, from zero or around a line in the guess, over the log odds of rank [1]_;
     how far, is what makes the runs most likely (empirical Bayes, Laplace's approximation). So a cell of few runs is
-    like its neighbours, and the best of many events owes less to luck than by the counts themselves.
+    like its neighbours, and the best of many events owes less to luck than by the counts themselves. Or they jump
+    once, as where a record is in few batches: a walk that is smooth elsewhere would hide it. Both count as much as the
+    runs say.
 
     Parameters
     ----------
@@ -52,8 +54,24 @@ def smoothed(
     curve = _Curve.of(in_left, in_right, guess)
     if curve is None:
         return in_left.astype(np.float64), in_right.astype(np.float64)
-    expected = curve.expected(np.zeros(curve.odds.size))
+    jump, evidence = _jumping(in_left, in_right)
+    share = float(rounded(special.expit(evidence - curve.evidence), FITTED))
+    expected = rounded(share * jump + (1 - share) * curve.expected(np.zeros(curve.odds.size)), FITTED)
     return expected, in_left + in_right - expected
+
+
+def _jumping(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> tuple[Floats, float]:
+    """Return the left world's runs to be expected if its share jumps once, anywhere as likely, and the evidence.
+
+    Either level has a beta distribution before anything is seen (Jeffreys' prior).
+    """
+    mine, others = (np.cumsum(runs)[:-1] + 0.5 for runs in (in_left, in_right))
+    after, others_after = in_left.sum() + 1 - mine, in_right.sum() + 1 - others
+    evidence = special.betaln(mine, others) + special.betaln(after, others_after) - 2 * math.log(math.pi)
+    weights = special.softmax(rounded(evidence, FITTED))
+    lower, upper = weights * mine / (mine + others), weights * after / (after + others_after)
+    share = np.append(0.0, np.cumsum(upper)) + np.append(np.cumsum(lower[::-1])[::-1], 0.0)
+    return (in_left + in_right) * share, float(special.logsumexp(evidence)) - math.log(evidence.size)
 
 
 def likely(
@@ -234,13 +252,18 @@ def _bends(way: Floats, step: float) -> tuple[Floats, Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class _Curve:
-    """A fitted walk: the cells with runs, these runs, their log odds, the Cholesky factor, and the error of a line."""
+    """A fitted walk: the cells with runs, these runs, their log odds, the Cholesky factor, and the error of a line.
+
+    Its evidence is the log likelihood of the runs; before anything is seen the level has the density of a log odds
+    whose share is anywhere as likely, in its middle.
+    """
 
     full: NDArray[np.bool_]
     runs: Floats
     odds: Floats
     factor: Floats
     error: Floats
+    evidence: float
 
     @classmethod
     def of(cls, in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None) -> _Curve | None:
@@ -263,7 +286,8 @@ class _Curve:
             evidence = float(fit + np.log(stiff).sum() / 2 - np.log(factor[1]).sum())
             if evidence > best + NEARLY:  # every step may fit equally well
                 best, fitted = evidence, (walk + base, factor)
-        return cls(full, runs, *fitted, error)
+        level = float(mine @ base) + math.log(2 * math.pi) / 2 - math.log(4)
+        return cls(full, runs, *fitted, error, best + level)
 
     def expected(self, away: Floats) -> Floats:
         """Return the left world's runs in all cells, by log odds so far away from the likeliest: (..., cells)."""
