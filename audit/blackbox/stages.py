@@ -45,9 +45,9 @@ MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
 #: attacks on so many times the runs of a stage.
 LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
 #: Where the training runs promise less than this part of the claim, what they show is likely too few of it: then they
-#: are doubled, and doubled again, up to so many, and to so much of all runs; not for so small a part of them.
-HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING = 0.5, 40_000, 0.5, 0.25
-
+#: are doubled, and doubled again, up to so many, and to so much of all runs; not for so small a part of them, nor
+#: where they are so few that certification needs the others.
+HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING, NEEDED = 0.5, 40_000, 0.5, 0.25, 100
 #: What an event promises of a claim, and of a nat, to be worth more than one that may tell much or nothing.
 NEXT_TO_NOTHING = 0.05
 
@@ -116,7 +116,7 @@ class MechanismAudit(Audit):
     def more_to_learn_from(self, seen: int, spent: int, promised: float) -> int:
         """Return how many training runs to add to those seen, 0 where they promise enough or may be no more."""
         more = min(seen, int(MOST_SPENT * self.budget.runs) - spent)
-        enough = promised > HOPE * self.claim.measure.level
+        enough = promised > HOPE * self.claim.measure.level or seen < NEEDED
         return 0 if enough or seen + more > FEW_TRAIN or more < WORTH_PLAYING * seen else more
 
     def share(self, share: float, enough: int, most: int) -> int:

@@ -403,12 +403,12 @@ def leaks_by_a_rare_key(data, rng):
     return answer | ({"z": float(rng.laplace())} if data[0] and rng.random() < 0.05 else {})
 
 
-DOUBLED = [(leaks_in_one_place, 20_000, 3), (leaks_by_a_rare_key, 2000, 6)]
+DOUBLED = [(leaks_in_one_place, 8000, 4), (leaks_by_a_rare_key, 2000, 6)]
 
 
 @pytest.mark.parametrize(("mechanism", "runs", "seeds"), DOUBLED)
 def test_a_pilot_that_promises_little_is_doubled(mechanism, runs, seeds):
-    # Seeds are fixed: no chance of a false alarm. With a fifth of the runs alone these survive.
+    # Seeds are fixed: no chance of a false alarm. With a fifth of the runs alone some of these survive.
     found = [audit(mechanism, claim=Claim(epsilon=0.5), runs=runs, seed=16100 + i) for i in range(seeds)]
     assert all(one.verdict is Verdict.FALSIFIED for one in found)
     assert any(one.pilot > runs // 5 for one in found)
@@ -418,3 +418,4 @@ def test_a_pilot_that_promises_little_is_doubled(mechanism, runs, seeds):
 def test_a_pilot_that_promises_enough_is_not_doubled():
     assert audit(lambda data, rng: float(rng.laplace() + data[0]), runs=20_000).pilot == 4000
     assert audit(lambda data, rng: None, runs=300_000).pilot == 60_000, "nor one of many runs"
+    assert audit(lambda data, rng: None, runs=400).pilot == 80, "nor where few would be left"

@@ -382,3 +382,12 @@ def test_a_thread_that_never_ends_keeps_no_command_from_its_end(tmp_path, words)
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert "SURVIVED" in done.stdout.upper()
+
+
+@pytest.mark.parametrize("words", [["plan.toml"], ["--libraries"]])
+def test_a_plan_without_learners_is_not_fast(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.toml").write_text('[[claims]]\ntarget = "mechanisms/laplace"\nruns = 400\n')
+    result = overclaim("run", *words, "--fast")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "fast is for learners, and the plan has none" in result.stderr

@@ -443,15 +443,6 @@ def test_a_fast_plan_of_learners_and_mechanisms(tmp_path):
     assert (result.exit_code, "is a mechanism: it takes no fast" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("words", [["plan.toml"], ["--libraries"]])
-def test_a_plan_without_learners_is_not_fast(tmp_path, monkeypatch, words):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plan.toml").write_text('[[claims]]\ntarget = "mechanisms/laplace"\nruns = 400\n')
-    result = overclaim("run", *words, "--fast")
-    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert "fast is for learners, and the plan has none" in result.stderr
-
-
 @pytest.mark.parametrize("command", ["exact", "regret", "smoke"])
 def test_what_needs_a_learner_refuses_mechanisms(command):
     result = overclaim(command, "mechanisms/laplace")
