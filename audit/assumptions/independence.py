@@ -27,7 +27,7 @@ from ...learners.scalar import Scalar
 from ...mechanisms.draws import Floats
 from ..attacks.encoding.encoder import Encoder
 from ..attacks.encoding.features import Labels, Outputs
-from ..attacks.encoding.places import scalars
+from ..attacks.encoding.places import as_text
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, play
 from ..statistics.bounds.rounding import rounded
@@ -171,7 +171,7 @@ def _played(mechanism: object, pair: DataPair, seed: int, block: int, runs: int)
     outputs = run_block(mechanism, pair, draws, runs).outputs
     if isinstance(outputs, np.ndarray):
         return outputs.dtype.str, outputs.shape, outputs.tobytes(), draws.generator.random()
-    return repr([list(scalars(output)) for output in outputs]), draws.generator.random()
+    return as_text(outputs), draws.generator.random()
 
 
 def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int = 4096) -> None:

@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from ...learners.blame import name_of
-from ..attacks.encoding.places import scalars
+from ..attacks.encoding.places import as_text
 from ..statistics.events import Counts
 from .mechanism_runs import Sample
 
@@ -58,11 +58,7 @@ class Digested(Counts):
     def of(cls, counts: Counts, sample: Sample) -> Digested:
         """Return the counts of a block with the digest of its outputs."""
         outputs = sample.outputs
-        held = (
-            outputs.tobytes()
-            if isinstance(outputs, np.ndarray)
-            else repr([list(scalars(o)) for o in outputs]).encode()
-        )
+        held = outputs.tobytes() if isinstance(outputs, np.ndarray) else as_text(outputs).encode()
         return cls(**vars(counts), digest=hashlib.sha256(held).hexdigest())
 
     def __add__(self, other: Counts) -> Counts:

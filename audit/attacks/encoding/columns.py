@@ -25,6 +25,8 @@ MOST_SPECIALS = 8
 #: Whole numbers whose median is so many spreads or less from either end of what their bits can hold may be masks of
 #: bits, and the bits of a float.
 FILLING, FLOAT_BITS = 8, 53
+#: The shares of a column's numbers below its quartiles and its median.
+QUARTERS = np.array([0.25, 0.5, 0.75])
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Column:
             rest = others if others.size else rest
         transform = _transform_for(rest)
         rest = _transformed(transform, rest)
-        low, centre, high = np.quantile(rest, [0.25, 0.5, 0.75]) if rest.size else (0.0, 0.0, 0.0)
+        low, centre, high = of_sorted(rest, QUARTERS) if rest.size else (0.0, 0.0, 0.0)
         spread = float(high - low) / 2
         if not discrete:
             centre = _between(rest, centre)
@@ -101,6 +103,11 @@ class Column:
         return kinds
 
 
+def of_sorted(ordered: Floats, shares: Floats) -> Floats:
+    """Return the quantiles of sorted numbers; `np.quantile`, which sorts, takes ten times as long for few of them."""
+    return np.interp(shares * (ordered.size - 1), np.arange(ordered.size), ordered)
+
+
 def equal(numbers: Floats, value: float) -> NDArray[np.bool_]:
     """Return which of the numbers are the value; nan equals itself."""
     return np.isnan(numbers) if math.isnan(value) else numbers == value
@@ -116,7 +123,7 @@ def _counted(ordered: Floats) -> tuple[Floats, NDArray[np.int64]]:
 
 def _bits_of(ordered: Floats) -> range:
     """Return which bits of sorted whole numbers may say something."""
-    low, centre, high = np.quantile(ordered, [0.25, 0.5, 0.75])
+    low, centre, high = of_sorted(ordered, QUARTERS)
     if ordered[0] < 0 or ordered[-1] > LARGE:
         return range(1)
     size = math.frexp(ordered[-1])[1]

@@ -134,6 +134,12 @@ def scalars(output: object) -> Iterator[tuple[Path, object]]:
     return ((path, leaves[0]) for path, _, leaves in placed([output]) if type(leaves[0]) not in NO_SCALARS)
 
 
+def as_text(outputs: Sequence[object]) -> str:
+    """Return all scalars of many outputs, nan included, with their places, as a text that is the same for the same."""
+    read = [(path, runs.tolist(), some) for path, runs, some in placed(outputs) if type(some[0]) not in NO_SCALARS]
+    return repr(read)
+
+
 def placed(outputs: Sequence[object]) -> Iterator[Placed]:
     """Yield the scalars of many outputs with their places, and the `Size` of all that is nested.
 

@@ -235,6 +235,7 @@ def _cells(train: LabelledView, rare: float) -> Iterator[tuple[float, Cells]]:
     difference, share = shares[0] - shares[1], (shares[0] + shares[1]) / 2
     freedoms = np.add.reduceat(share > 0, starts[:-1], dtype=np.int64) - 1
     found: list[tuple[float, int, int]] = []
+    least = 0.99 * special.chdtri(1, rare)  # of any freedom: to look at the others takes most of the time
     first = 0
     while first < len(bins) - 1:
         last = max(first + 1, int(np.searchsorted(starts, starts[first] + BLOCK, "right")) - 1)
@@ -248,8 +249,10 @@ def _cells(train: LabelledView, rare: float) -> Iterator[tuple[float, Cells]]:
         told = np.add.reduceat(told, starts[first:last] - starts[first], axis=0)
         told = rounded(np.add.reduceat(told, starts[first:-1] - starts[first], axis=1))
         free = np.outer(freedoms[first:last], freedoms[first:])
-        taken = np.triu((free > 0) & (special.chdtrc(free, told) <= rare), 1)
-        found += [(float(told[i, j] - free[i, j]), first + i, first + j) for i, j in np.argwhere(taken).tolist()]
+        i, j = np.nonzero(np.triu((free > 0) & (told >= least), 1))
+        taken = special.chdtrc(free[i, j], told[i, j]) <= rare
+        i, j = i[taken], j[taken]
+        found += zip((told[i, j] - free[i, j]).tolist(), (first + i).tolist(), (first + j).tolist(), strict=True)
         first = last
     for excess_of, *pair in sorted(found, key=lambda one: -one[0])[:MOST_TAKEN]:
         yield excess_of, Cells(tuple(Bins.of(train, i, discrete=FEW_VALUES + 1, numbers=FINE_BINS) for i in pair))

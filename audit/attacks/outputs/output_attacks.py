@@ -9,6 +9,7 @@ import numpy as np
 
 from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import best
+from ..encoding.columns import of_sorted
 from ..encoding.features import LabelledView, Labels
 from .binned_regressions import BinnedRegression
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ByCategory, Patterns, Table
@@ -97,10 +98,10 @@ def _told(values: Floats, left: Labels) -> tuple[float, float, float]:
 
     Of many bins more is said by chance: as much as there are, less one.
     """
-    edges = np.quantile(np.sort(values), SCREENED_SHARES)
-    edges = np.unique([edges, np.nextafter(edges, np.inf)])  # values that come often have a bin of their own
-    sides = [np.sort(values[world]) for world in (left, ~left)]
-    counts = np.array([np.diff(np.searchsorted(side, edges), prepend=0, append=side.size) for side in sides])
+    edges = of_sorted(np.sort(values), SCREENED_SHARES)
+    # Values that come often have a bin of their own.
+    edges = np.unique(np.concatenate([edges, np.nextafter(edges, np.inf), [-np.inf, np.inf]]))
+    counts = np.diff([np.searchsorted(np.sort(values[world]), edges) for world in (left, ~left)])
     counts = counts[:, counts.any(axis=0)]
     both = counts + 0.5
     information = float(np.sum((both[0] - both[1]) ** 2 / both.sum(axis=0))) - (both.shape[1] - 1)
