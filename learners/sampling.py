@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
@@ -24,6 +25,7 @@ def stretches(shape: tuple[int, ...]) -> Iterator[slice]:
         yield slice(start, start + width)
 
 
+@cache
 def smallest_type(arms: int) -> type[np.int8 | np.int16 | np.int32]:
     """Return the type that holds the arms in the least memory."""
     return next(kind for kind in (np.int8, np.int16, np.int32) if arms <= np.iinfo(kind).max)

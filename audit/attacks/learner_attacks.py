@@ -7,6 +7,7 @@ score costs power, never validity.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from ...learners.abilities import (
 from ...learners.bandits.exp2 import Exp2
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.protocol import Learner
+from ...learners.protocol import HasRelease, Learner
 from ...mechanisms.draws import Floats
 from ..laws import ftrl_law, pftal_law
 from ..laws.exact import epsilon_from_laws
@@ -199,8 +200,7 @@ class ReleaseRatio(LawAttack):
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Sum the log density ratios of the noise over the releases."""
-        learner = self.learner
-        assert knows_releases(learner)
+        learner = cast(HasRelease, self.learner)  # as `applies` has asked: to ask again takes long
         if transcripts.releases is None:
             return np.zeros(transcripts.runs)
         actions = transcripts.actions
