@@ -84,8 +84,9 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
         return _noiseless_law(learner, pair, True), _noiseless_law(learner, pair, False)
     if isinstance(learner, Ftpl):
         return ftpl_law.sequence_law(learner, pair, True), ftpl_law.sequence_law(learner, pair, False)
-    grid = _grid(cast(Hashable, learner), cells)
-    return grid.law(pair, True), grid.law(pair, False)
+    worlds = (np.asarray(world, dtype=np.float64).tobytes() for world in (pair.left, pair.right))
+    p, q = (_grid_law(cast(Hashable, learner), cells, losses) for losses in worlds)
+    return p, q
 
 
 def window_laws(learner: Learner, pair: Pair, begin: int, end: int, *, cells: int = FINE) -> tuple[Floats, Floats]:
@@ -266,12 +267,6 @@ class Grid:
         result: NDArray[np.bool_] = first[arms[0]] & later[arms[1:]].all(axis=0)
         return result
 
-    def law(self, pair: Pair, left: bool) -> Floats:
-        """Return the probabilities of all sequences of chosen arms in one world: (2 ** decisions,)."""
-        world = pair.left if left else pair.right
-        assert isinstance(world, np.ndarray)
-        return self.law_from(world, np.zeros(1), np.ones(1), 0, decisions(pair.rounds, self.batch))
-
     def after(self, world: Floats, many: int) -> tuple[Floats, Floats]:
         """Return the states after so many decisions, and their probabilities, whatever the arms were.
 
@@ -324,3 +319,15 @@ class Grid:
 def _grid(learner: Hashable, cells: int) -> Grid:
     """Return the learner's grid, so that its transitions serve every pair."""
     return Grid(cast(Learner, learner), cells)
+
+
+@lru_cache(maxsize=64)
+def _grid_law(learner: Hashable, cells: int, losses: bytes) -> Floats:
+    """Return the probabilities of all sequences of arms in one world, (2 ** decisions,), computed once.
+
+    A search, an attack, a blind spot and a record ask for the same ones, when the grid is long forgotten.
+    """
+    grid, world = _grid(learner, cells), np.frombuffer(losses).reshape(-1, 2)
+    law = grid.law_from(world, np.zeros(1), np.ones(1), 0, decisions(len(world), grid.batch))
+    law.flags.writeable = False
+    return law
