@@ -43,8 +43,9 @@ def audit_learner(
     pair: Pair | None = None,
     pairs: Iterable[Pair] | None = None,
     weaken: WeakenChoice = None,
+    trial: bool = False,
 ) -> Result:
-    """As `falsify` (`blackbox.learners`), on loss sequences, whose keywords a budget and an execution hold."""
+    """As `falsify` (`blackbox.learners`), on loss sequences; a `trial` has its runs checked only if it falsifies."""
     began = time.perf_counter()
     if claim.neighbours not in NEIGHBOURS:
         wanted = "inputs, or left and right: sequences of rounds that are such neighbours"
@@ -59,20 +60,16 @@ def audit_learner(
     _check_pairs(options, claim, built)
     how = weakening(weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds))
     engine = engine_of(built, options, fast=execution.fast)
-    check_fresh(built, (apart := max(options, key=apart_if_exchanged)), seed)
-    check_block(built, apart, seed, runs)
+    independent = partial(_check_runs, built, options, seed, runs)
+    if not trial:
+        independent()
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
     if engine == "numba" and not is_ours(built):
         check_kernel(built, options, seed, surface=claim.surface)
     built = as_watched(built, options[0], seed, rows=rows, surface=claim.surface)
 
     audit = LearnerAudit(
-        learner=built,
-        claim=claim,
-        budget=budget,
-        execution=execution,
-        engine=engine,
-        searched=given is None,
+        learner=built, claim=claim, budget=budget, execution=execution, engine=engine, searched=given is None
     )
     if budget.stop == "early":
         check_measure(claim)
@@ -80,9 +77,18 @@ def audit_learner(
     else:
         certified = all_runs(audit, options)
     result = with_blind_spot(audit, conclude(audit, certified, began), how)
+    if trial and result.verdict is Verdict.FALSIFIED:
+        independent()
     if result.verdict is not Verdict.SURVIVED:
         return result
     return replace(result, exact=claimed_level(built, result.losses, claim))
+
+
+def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int) -> None:
+    """Raise LearnerError if the runs of an audit would not be independent."""
+    apart = max(options, key=apart_if_exchanged)
+    check_fresh(learner, apart, seed)
+    check_block(learner, apart, seed, runs)
 
 
 def _rounds_of(rounds: int | None, pair: Pair | None) -> int:

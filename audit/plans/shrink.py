@@ -238,7 +238,7 @@ class _Judge:
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         seed = seed_beyond(self.seed, FRESH + self.trials)
         budget, execution = Budget(self._runs, seed, 1 - TRIAL_ALPHA), Execution(fast=self.execution.fast)
-        result = audit_learner(learner, claim, budget, execution, pair=pair, arms=learner.arms)
+        result = audit_learner(learner, claim, budget, execution, pair=pair, arms=learner.arms, trial=True)
         return result.verdict is Verdict.FALSIFIED
 
     def searched(self, rounds: int, arms: int, like: Pair) -> Iterator[Pair]:

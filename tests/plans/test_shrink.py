@@ -99,6 +99,41 @@ def test_learners_that_cannot_be_built_are_no_smaller_witness():
     assert shrunk.pair.rounds == 3
 
 
+class Coin:
+    """Plays what the loss of the first round was, but for a coin: one for each run, or one for two of them."""
+
+    arms, feedback = 2, "bandit"
+
+    def __init__(self, shared):
+        self.shared = shared
+
+    def start(self, runs, draws):
+        return {"told": np.zeros(runs, dtype=bool), "t": 0}
+
+    def act(self, state, draws):
+        runs, each = state["told"].size, 1 + self.shared
+        return (state["told"] ^ (np.repeat(draws.uniform(runs), each)[:runs] < 0.1)).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        if state["t"] == 0:
+            state["told"] = feedback > 0
+        state["t"] += 1
+
+
+def test_a_smaller_learner_whose_runs_share_randomness_is_no_witness():
+    """A trial that falsifies is refused, before a certificate would end the audit with an error."""
+    left, right = np.zeros((3, 2)), np.zeros((3, 2))
+    left[0], right[0] = 1, -1
+    built = []
+
+    def build(pair):
+        built.append(pair.rounds)
+        return Coin(shared=pair.rounds < 3), Claim(epsilon=1.0, losses="symmetric")
+
+    assert shrink(build, Pair(left, right), Budget(runs=4_000)).pair.rounds == 3
+    assert min(built) < 3
+
+
 @pytest.mark.parametrize("seed", [0, 7])
 def test_equal_rounds_are_counted_in_print(seed):
     learner = BanditReduction(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0)
