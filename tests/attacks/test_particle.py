@@ -82,9 +82,9 @@ def test_the_lag_grows_while_later_actions_tell_more(monkeypatch):
 
 
 def test_where_the_round_is_late_it_begins_before_it_with_paths_that_played_freely():
-    """2,500 runs, seed fixed: nearly the exact ratio of the same arms, which a filter of all arms is far from."""
+    """1,000 runs, seed fixed: nearly the exact ratio of the same arms, which a filter of all arms is far from."""
     bandit, worlds = learner(2, eta=0.5, gamma=0.1), pair(40, 2, t0=30)
-    played = play(bandit, worlds, Draws(3), 2500)
+    played = play(bandit, worlds, Draws(3), 1000)
     late = ParticleRatio(bandit, worlds).tuned(played[:500])
     assert (late.begin, late.particles, late.nodes, late.lag) == (10, 256, 4, 8)
     p, q = window_laws(bandit, worlds, 24, 35, cells=COARSE)

@@ -90,7 +90,7 @@ def test_equal_sets_within_sets_and_keys_are_read_alike(hold):
     ],
 )
 def test_what_is_in_a_random_place_is_falsified(kind):
-    """Epsilon 2 at a claim of 1, of 5,680 guesses .88 are right and .73 would be at the claim: seed 8591."""
+    """Epsilon 2 at a claim of 1, of 2,840 guesses .88 are right and .73 would be at the claim: seed 8591."""
 
     def release(data, rng):
         told = (rng.random() < 1 / (1 + math.exp(2.0))) ^ (data == 1)
@@ -130,7 +130,7 @@ def test_what_is_in_a_random_place_is_falsified(kind):
         rows.insert(int(rng.integers(20)), {"age": 90 + told, "sex": "m"})
         return rows
 
-    result = falsify_mechanism(release, Claim(epsilon=1.0), left=1, right=0, runs=8000, seed=8591)
+    result = falsify_mechanism(release, Claim(epsilon=1.0), left=1, right=0, runs=4000, seed=8591)
     assert result.verdict is Verdict.FALSIFIED
 
 

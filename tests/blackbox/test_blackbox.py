@@ -105,7 +105,10 @@ def test_constant_outputs_survive_untested():
 
 
 BROKEN = [name.removeprefix("mechanisms/") for name, s in zoo().items() if s.fault and not s.bits]
-SOUND = ["laplace", "noisy-max-1", "noisy-max-2", "noisy-histogram-1", "discrete-laplace", "truncated-geometric"]
+#: And how often each is audited. With every certificate at an error of .5 those that attain their claim are falsified
+#: in 20 of 60 audits or more; `noisy-max-1` in one of 20, and few audits say as much of gross faults as many.
+SOUND = {"laplace": 60, "discrete-laplace": 60, "truncated-geometric": 60}
+SOUND |= {"noisy-max-1": 20, "noisy-max-2": 20, "noisy-histogram-1": 20}
 
 
 #: Their leak takes 100,000 runs.
@@ -126,9 +129,10 @@ def test_every_broken_twin_is_falsified(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
 def test_false_alarms(name):
-    """100 audits of 1000 runs at 95 %; false-alarm probability of each test at most 1e-6."""
-    alarms = sum(audit_zoo(name, seed=seed, runs=1000).verdict is Verdict.FALSIFIED for seed in range(100))
-    assert alarms <= stats.binom.isf(1e-6, 100, 0.05)
+    """Audits of 1000 runs at 95 %; false-alarm probability of each test at most 1e-6."""
+    audits = SOUND[name]
+    alarms = sum(audit_zoo(name, seed=seed, runs=1000).verdict is Verdict.FALSIFIED for seed in range(audits))
+    assert alarms <= stats.binom.isf(1e-6, audits, 0.05)
 
 
 def test_planted_certification_on_the_pilot_would_be_caught():

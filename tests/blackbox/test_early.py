@@ -24,6 +24,7 @@ from overclaim.testing import neighbours
 from overclaim.tests.support.command_line import overclaim
 
 PAIR = {"left": [1], "right": [0]}
+HALVED = "mechanisms/laplace-half-scale"
 
 
 def tight(data, rng):
@@ -152,7 +153,7 @@ def test_a_baseline_counts_the_last_event_afresh():
 
 
 def test_early_on_the_command_line():
-    run = overclaim("check", "mechanisms/svt6", "--runs", 20_000, "--stop", "early", "--json", "--jobs", 1)
+    run = overclaim("check", HALVED, "--runs", 20_000, "--stop", "early", "--json", "--jobs", 1)
     assert run.exit_code == 1, run.output
     claim = json.loads(run.stdout)
     assert (claim["method"], claim["stop"], claim["translation"]) == ("anytime", "early", None)
@@ -169,7 +170,7 @@ def test_what_a_perfect_attack_catches_is_said_of_all_runs_that_an_early_audit_c
     report = AuditedResult(result, halved, "pytest").report()
     assert "from the whole budget, 9 times in 10" in report
     words = ("--runs", 20_000, "--stop", "early", "--jobs", 1)
-    assert "at best, from the whole budget: " in overclaim("check", "mechanisms/svt6", *words).output
+    assert "at best, from the whole budget: " in overclaim("check", HALVED, *words).output
 
 
 @pytest.mark.parametrize(

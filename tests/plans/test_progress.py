@@ -19,7 +19,7 @@ CLAIMS = {
     "a user's class, early": 'target = "own.py:Learner"\nepsilon = 1\nrounds = 3\nruns = 3000\nstop = "early"\n',
     "points": 'target = "agarwal-singh/ftrl-ball"\nepsilon = 0.05\nrounds = 4\nruns = 3000\nset = { epsilon = 1 }\n',
     "a mechanism": 'target = "own.py:count"\nepsilon = 1\nleft = [1, 2]\nright = [1]\nruns = 3000\n',
-    "a mechanism of the zoo": 'target = "mechanisms/svt3"\nruns = 3000\n',
+    "a mechanism of the zoo": 'target = "mechanisms/svt3"\nruns = 1000\n',
     "a mechanism of texts": 'target = "own.py:word"\nepsilon = 1\nleft = 1\nright = 0\nruns = 3000\n',
 }
 OWN = """

@@ -248,7 +248,8 @@ def test_a_bare_command_audits_a_game_in_which_something_is_seen(name, least):
 @pytest.mark.slow  # half a minute of processor time
 @pytest.mark.parametrize("name", entries())
 def test_no_bare_command_certifies_nothing(name):
-    assert json.loads(overclaim("check", name, "--runs", 20_000, "--json").stdout)["epsilon_lower"] > 0
+    runs = 5000 if name == "tossou-dimitrakakis/exp3-minibatch" else 20_000  # it has thousands of rounds
+    assert json.loads(overclaim("check", name, "--runs", runs, "--json").stdout)["epsilon_lower"] > 0
 
 
 def test_a_bare_command_audits_the_example_and_says_which():

@@ -89,12 +89,14 @@ def test_false_alarms_of_two_grades_by_enumeration():
     assert 0.05 < alarms <= alpha
 
 
-LATER = [(epsilon, delta, 200) for epsilon, delta in ((1.0, 0.01), (0.2, 0.0), (1.0, 0.0))]
+#: Stakes that are learned from the very runs they bet on are falsified in 25 % of the audits of a small claim, and in
+#: 8 % or fewer of larger ones, which no number of audits would show.
+LATER = [(0.2, 0.0, 200), (1.0, 0.0, 60)]
 
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "audits"),
-    [(1.0, 0.01, 40), *(pytest.param(*case, marks=pytest.mark.slow) for case in LATER)],
+    [(1.0, 0.01, 60), *(pytest.param(*case, marks=pytest.mark.slow) for case in LATER)],
 )
 def test_learned_stakes_keep_alpha_on_the_edge(epsilon, delta, audits):
     """Audits of just true claims, alpha = 0.1, stakes learned on the way: too many with probability below 1e-6."""

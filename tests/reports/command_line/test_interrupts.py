@@ -273,27 +273,35 @@ def count(data, rng):
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_the_end_of_a_comparison_with_a_baseline_is_no_crash_of_the_target(tmp_path, end):
-    """It was recorded as one, "the target raised KeyboardInterrupt", and the ledger was gone."""
-    (tmp_path / "mine.py").write_text(PRESSES)
+def compared(folder, *more, program=("-m", "overclaim"), **named):
+    words = [sys.executable, *program, "run", "plan.toml", "--jobs", "1", "--no-blind-spots", *more]
+    pipes = {"capture_output": True, "text": True, "cwd": folder, "check": False}
+    return subprocess.run(words, **pipes, env=os.environ | named, preexec_fn=hears_ctrl_c)
+
+
+@pytest.fixture(scope="module")
+def accepted(tmp_path_factory):
+    """Return a folder with a plan of one claim, and the record to compare with."""
+    folder = tmp_path_factory.mktemp("accepted")
+    (folder / "mine.py").write_text(PRESSES)
     claim = '[[claims]]\ntarget = "mine.py:count"\nepsilon = 1.0\nleft = ["a", "b"]\nright = ["a"]\nruns = 400\n'
-    (tmp_path / "plan.toml").write_text(claim)
+    (folder / "plan.toml").write_text(claim)
+    assert compared(folder, "--out", "base").returncode in (0, 3)
+    return folder
 
-    def run(*more, program=("-m", "overclaim"), **named):
-        words = [sys.executable, *program, "run", "plan.toml", "--jobs", "1", "--no-blind-spots", *more]
-        pipes = {"capture_output": True, "text": True, "cwd": tmp_path, "check": False}
-        return subprocess.run(words, **pipes, env=os.environ | named, preexec_fn=hears_ctrl_c)
 
-    assert run("--out", "base").returncode in (0, 3)
-    against = ("--baseline", "base/record.json")
-    ended = run(*against, program=("-c", FIRST), PRESSED=str(int(end)))
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_the_end_of_a_comparison_with_a_baseline_is_no_crash_of_the_target(accepted, end):
+    """It was recorded as one, "the target raised KeyboardInterrupt", and the ledger was gone."""
+    against = ("--out", end.name, "--baseline", "base/record.json")
+    ended = compared(accepted, *against, program=("-c", FIRST), PRESSED=str(int(end)))
     assert ended.returncode == 128 + end, ended.stderr
     kept, last = ended.stderr.splitlines()
     assert kept.endswith("--resume goes on")
     assert last == f"overclaim: {WORDS[end]}"
-    assert (tmp_path / "out" / "ledger.sqlite").exists()
-    assert not (tmp_path / "out" / "record.json").exists()
-    resumed = run(*against, "--resume")
+    out = accepted / end.name
+    assert (out / "ledger.sqlite").exists()
+    assert not (out / "record.json").exists()
+    resumed = compared(accepted, *against, "--resume")
     assert resumed.returncode in (0, 3), resumed.stderr
-    assert not (tmp_path / "out" / "ledger.sqlite").exists()
+    assert not (out / "ledger.sqlite").exists()
