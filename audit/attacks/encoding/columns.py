@@ -104,8 +104,11 @@ class Column:
 
 
 def of_sorted(ordered: Floats, shares: Floats) -> Floats:
-    """Return the quantiles of sorted numbers; `np.quantile`, which sorts, takes ten times as long for few of them."""
-    return np.interp(shares * (ordered.size - 1), np.arange(ordered.size), ordered)
+    """Return the quantiles of sorted numbers, as `np.quantile` does, which takes ten times as long for few of them."""
+    at = shares * (ordered.size - 1)
+    low = at.astype(np.intp)
+    part, first, then = at - low, ordered[low], ordered[np.minimum(low + 1, ordered.size - 1)]
+    return np.where(part < 0.5, first + (then - first) * part, then - (then - first) * (1 - part))
 
 
 def equal(numbers: Floats, value: float) -> NDArray[np.bool_]:
