@@ -22,7 +22,7 @@ from ..play.pairs import Pair
 from ..play.transcripts import play, play_rounds
 from .blocks import SHARED, SHARED_BLOCKS, LearnerBlock, draws_of, homogeneity_p_value
 from .declared_laws import check_stated
-from .drawn_once import check_caches, check_not_drawn_once
+from .drawn_once import check_caches, check_not_drawn_once, check_not_pushed_out
 from .independence import near_runs_alike
 from .shared_state import check_unshared, shared_state
 
@@ -189,6 +189,8 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     varied = _difference(first, np.broadcast_to(first[..., :1], first.shape)) is not None
     if varied and _difference(first, other) is None:
         raise LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
+    if isinstance(learner, Scalar):
+        check_not_pushed_out(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few).actions)
     _check_interaction(learner, pair, first, traces, seed)
     if not isinstance(learner, Scalar):  # there every run has a generator of its own
         blocks = [_played(learner, feed, pair.rounds, runs, draws_of(seed, block))[0] for block in SHARED_BLOCKS]

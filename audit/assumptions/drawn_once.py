@@ -6,6 +6,7 @@ Runs that share a draw are no independent trials, and none of them changes it, s
 from __future__ import annotations
 
 import copy
+import math
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...learners.blame import name_of
-from ...learners.protocol import LearnerError
+from ...learners.protocol import Actions, LearnerError
+from ...learners.scalar import Scalar
+from ..play.transcripts import BLOCK
 from .blocks import DRAWN_BLOCKS, LearnerBlock
 from .shared_state import Shared, Walk, is_users, place_of_state, walked
 
@@ -32,6 +35,11 @@ _ABSENT = object()
 _DRAWN = (
     "{} draws once for all runs: {} was filled in by the first of them from random numbers, and stays. A run's state "
     "belongs to {}"
+)
+
+_PUSHED_OUT = (
+    "the runs of {} push each other's answers out of a cache: the cache of {} holds {} for all runs, which are played "
+    "side by side, and a run plays otherwise with others than alone. What a run draws belongs to self"
 )
 
 
@@ -128,6 +136,29 @@ def check_caches(learner: object, play: Callable[[int, int], object]) -> None:
         if alone != shown == again:  # what differs again has another cause, which the checks to come name
             names = " or ".join(cache.__name__ for cache in caches)
             raise LearnerError(_DRAWN.format(name_of(learner), f"the cache of {names}", place_of_state(learner)))
+
+
+def check_not_pushed_out(learner: Scalar, play: Callable[[int, int], Actions]) -> None:
+    """Raise LearnerError if runs side by side push out of a cache what a run alone would find there again.
+
+    A user's program plays one run: what it keeps in a cache of a fixed size stays. An audit plays thousands together,
+    and a run that lost its noise draws it anew. So some runs are played by themselves, and with as many more as
+    overflow the cache: they must play the same.
+    """
+    bounded = [cache for cache in walked(learner).caches.values() if cache.cache_info().maxsize]
+    for cache in bounded:
+        cache.cache_clear()
+    if bounded:
+        play(LearnerBlock.UNWATCHED, 1)
+    for cache in bounded:
+        size, kept = cache.cache_info().maxsize, cache.cache_info().currsize
+        if kept * BLOCK <= size:
+            continue
+        few = max(1, min(_PLAYED, size // (2 * kept)))
+        many = min(BLOCK, few + 2 * size // kept + 1)
+        for block in DRAWN_BLOCKS[: math.ceil(len(DRAWN_BLOCKS) / few)]:
+            if not np.array_equal(play(block, few), play(block, many)[..., :few]):
+                raise LearnerError(_PUSHED_OUT.format(name_of(learner), cache.__name__, size))
 
 
 def _found(places: Mapping[str, tuple[object, str]], names: Sequence[str]) -> Shared:

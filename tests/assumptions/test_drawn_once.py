@@ -13,6 +13,7 @@ from overclaim.audit.assumptions.conformance import check_fresh
 from overclaim.audit.assumptions.independence import check_replay
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.play.transcripts import BLOCK
 from overclaim.learners import LearnerError
 from overclaim.learners.scalar import as_learner
 
@@ -354,6 +355,33 @@ def test_what_is_sound_is_let_be_with_every_seed(make):
     for seed in SEEDS:
         learner = as_learner(make(), arms=2, rounds=4)
         check_fresh(learner, PAIR, seed)
+
+
+def forgets(size):
+    """A bit for every run, in a cache that holds so many of them: alone a run keeps it."""
+
+    class Forgets(Coin):
+        @lru_cache(maxsize=size)  # noqa: B019
+        def bit(self):
+            return self.rng.integers(2)
+
+        def act(self):
+            return int(self.bit())
+
+    return Forgets
+
+
+@pytest.mark.parametrize("size", [1, 8, 128])
+def test_a_cache_from_which_runs_side_by_side_push_each_others_draws_is_refused(size):
+    """Alone a run plays one arm; side by side with others it drew one anew in every round, and survived."""
+    for seed in SEEDS:
+        with pytest.raises(LearnerError, match=f"the cache of bit holds {size} "):
+            check_fresh(as_learner(forgets(size), arms=2, rounds=4), PAIR, seed)
+
+
+def test_a_cache_that_holds_what_a_block_asks_of_it_is_let_be():
+    for seed in SEEDS:
+        check_fresh(as_learner(forgets(BLOCK), arms=2, rounds=4), PAIR, seed)
 
 
 def test_data_of_a_users_module_are_not_copied():
