@@ -95,7 +95,7 @@ def _beneath(kind: type) -> tuple[_Place, ...]:
 
 def _visit_class(kind: type, written: dict[tuple[int, str], _Written]) -> None:
     for owner in kind.__mro__:
-        if vars(owner).get("_is_protocol", False) or owner.__module__ in ("builtins", "typing", "abc", "enum"):
+        if vars(owner).get("_is_protocol", False) or owner.__module__.partition(".")[0] in _TRUSTED:
             continue
         module = vars(sys.modules[owner.__module__])
         if not owner.__module__.startswith(_ROOMS) or module.get(owner.__qualname__) is not owner:

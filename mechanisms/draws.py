@@ -47,6 +47,18 @@ class Law(Protocol):
         """Return independent draws of the given shape."""
 
 
+class _Sequence(np.random.SeedSequence):
+    """A seed sequence whose `entropy`, by which a user's code may seed another generator, is of one stream alone.
+
+    That of NumPy's is the seed of the audit, the same for all its runs, which then shared their noise.
+    """
+
+    @property
+    def entropy(self) -> int:  # type: ignore[override]
+        """128 bits of the sequence's own."""
+        return int.from_bytes(self.generate_state(4).tobytes(), "little")
+
+
 class Draws:
     """The only source of randomness of a block of runs.
 
@@ -84,7 +96,7 @@ class Draws:
         """Return a fresh generator at the start of the stream for `purpose`."""
         seed, *spawn = self.key
         # Built directly: SeedSequence.spawn is stateful and would depend on the order of the calls.
-        sequence = np.random.SeedSequence(seed, spawn_key=(*spawn, int(purpose)))
+        sequence = _Sequence(seed, spawn_key=(*spawn, int(purpose)))
         return np.random.Generator(np.random.SFC64(sequence))
 
     @cached_property
@@ -144,5 +156,5 @@ class Draws:
     def run_generator(self, run: int) -> np.random.Generator:
         """Return the generator of one run of a plain class: a stream of its own."""
         seed, *spawn = self.key
-        sequence = np.random.SeedSequence(seed, spawn_key=(*spawn, int(Purpose.LEARNER), run))
+        sequence = _Sequence(seed, spawn_key=(*spawn, int(Purpose.LEARNER), run))
         return np.random.Generator(np.random.SFC64(sequence))

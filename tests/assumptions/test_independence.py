@@ -346,3 +346,21 @@ def test_a_small_budget_is_not_spent_on_checks():
 
     audit(slow, runs=100)
     assert len(calls) < 300
+
+
+def test_a_generator_that_is_seeded_from_the_entropy_of_its_own_is_not_falsified():
+    """The entropy was the seed of the audit, for all runs: they shared one draw, and a true claim was falsified."""
+
+    def noisy(data, rng):
+        return sum(data) + np.random.default_rng(rng.bit_generator.seed_seq.entropy).laplace(0, 1)
+
+    with pytest.raises(LearnerError, match="the runs of the mechanism share randomness"):
+        audit(noisy)
+
+
+def test_every_run_of_a_plain_class_has_an_entropy_of_its_own():
+    generators = [Draws(seed, block=block).run_generator(run) for seed in (0, 1) for block in (0, 1) for run in (0, 1)]
+    entropies = {rng.bit_generator.seed_seq.entropy for rng in generators}
+    assert len(entropies) == len(generators)
+    spawned = {rng.spawn(1)[0].bit_generator.seed_seq.entropy for rng in generators}
+    assert len(spawned | entropies) == 2 * len(generators)
