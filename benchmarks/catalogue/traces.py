@@ -23,8 +23,8 @@ from overclaim.benchmarks import tables
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
 
-#: Of one row: no certificate of two hundred is wrong by chance, but for one in 50,000 repetitions.
-CONFIDENCE = 1 - 1e-7
+#: Of one row: no certificate of two hundred is wrong by chance, but for one in a million repetitions.
+CONFIDENCE = 1 - 5e-9
 #: Rows with more rounds are traced, but not audited here.
 LONG = 100
 

@@ -13,13 +13,14 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
 from overclaim.mechanisms.claim import Claim
 
-RUNS = 40_000
+RUNS, ALPHA = 40_000, 2e-7
+BUDGET = Budget(runs=RUNS, confidence=1 - ALPHA)
 
 
 @pytest.fixture(scope="module")
 def threshold():
     """The bandit reduction with a threshold learner: exactly 2 epsilon on symmetric losses, in two rounds."""
-    prepared = Task(target="agarwal-singh/reduction-threshold", losses="symmetric", budget=Budget(runs=RUNS)).prepare()
+    prepared = Task(target="agarwal-singh/reduction-threshold", losses="symmetric", budget=BUDGET).prepare()
     return prepared, prepared.audit()
 
 
@@ -35,7 +36,7 @@ def test_depends_on_the_seed_alone(threshold):
 
 def test_band_contains_the_exact_errors(threshold):
     # One discrete score with two values. Each of the two errors at each of its two thresholds is checked at
-    # alpha = 0.01, seed 0: a false alarm has probability at most 0.04.
+    # 2e-7, seed 0: a false alarm has probability at most 8e-7.
     prepared, result = threshold
     attack = SequenceRatio(prepared.target, result.pair)
     table, p, q = attack.laws

@@ -174,10 +174,10 @@ def test_the_arm_is_held_within_a_batch(batch, rounds, private, seed):
     inner = Exp3(arms=3, eta=1.0, gamma=0.5)
     learner = BatchedLaplace(inner=inner, epsilon=1.0, batch=batch) if private else MiniBatch(inner=inner, batch=batch)
     losses = np.random.default_rng(seed).random((rounds, 3))
-    actions = played(learner, losses, Draws(seed), 30)
+    actions = played(learner, losses, Draws(seed), 90)
     assert holds_arms(actions, batch)
     if rounds > batch:
-        assert not holds_arms(actions, rounds)  # 30 runs: all hold on with probability below 1e-5
+        assert not holds_arms(actions, rounds)  # 90 runs: all hold on with probability below 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,12 +65,12 @@ def faulty(build):
     ids=["no fault", "learning rate 0", "sign flipped", "forgets after T/2"],
 )
 def test_planted_faults_violate_a_published_bound(fault, verdict):
-    """T = 1024, 300 runs, seeded; a verdict is wrong with probability 0.001."""
+    """T = 1024, 1000 runs, seeded; a verdict is wrong with probability 1e-6."""
     gap = {"gap": BlockSequence((1024,), (np.array([1.0, -1.0]),))}
     audit = audit_regret(
         faulty(fault),
         Setting(rounds=1024, losses="symmetric"),
-        Budget(runs=300, confidence=0.999),
+        Budget(runs=1000, confidence=1 - 1e-6),
         horizons=(1, 2, 4, 8, 16, 1024),
         sequences=lambda rounds: {name: s.at(rounds) for name, s in gap.items()},
     )
