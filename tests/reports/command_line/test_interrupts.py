@@ -209,9 +209,9 @@ def test_the_end_while_processes_start_is_two_lines(tmp_path, end):
         words, **pipes, env=os.environ | few | {"PRESSED": str(int(end))}, preexec_fn=hears_ctrl_c, check=False
     )
     assert done.returncode == 128 + end, done.stderr
-    kept, last = done.stderr.splitlines()
-    assert kept.endswith("--resume goes on")
-    assert last == f"overclaim: {WORDS[end]}"
+    assert len(lines := done.stderr.splitlines()) == 2, done.stderr
+    assert lines[0].endswith("--resume goes on")
+    assert lines[1] == f"overclaim: {WORDS[end]}"
 
 
 # The command line, which is ended when the first result of its processes has come.
