@@ -12,13 +12,13 @@ READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-all test-slow: export OMP_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-all test-slow: export OPENBLAS_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-all test-slow: export MKL_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-all test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-all test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export OMP_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export OPENBLAS_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
 # Hundreds of processes start: none shall compile anew what another one has.
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-all test-slow: export PYTHONDONTWRITEBYTECODE :=
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
@@ -49,10 +49,7 @@ test-slow: $(READY)
 	@echo 'test-slow: the exhaustive tests'
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m slow
 
-# In one go: each worker imports and collects once, and the long files are not the last.
-test-all: $(READY)
-	@echo 'test-all: all tests, the exhaustive ones too'
-	@$(BIN)/python -m pytest -n auto --dist loadfile
+test-all: test test-slow
 
 coverage: $(READY)
 	@echo 'coverage: the tests, worker processes included; 95 % of the lines of each room that decides'
