@@ -95,11 +95,14 @@ def _beneath(kind: type) -> tuple[_Place, ...]:
 
 def _visit_class(kind: type, written: dict[tuple[int, str], _Written]) -> None:
     for owner in kind.__mro__:
-        if vars(owner).get("_is_protocol", False) or owner.__module__.partition(".")[0] in _TRUSTED:
+        if vars(owner).get("_is_protocol", False):
             continue
-        module = vars(sys.modules[owner.__module__])
-        if not owner.__module__.startswith(_ROOMS) or module.get(owner.__qualname__) is not owner:
+        trusted = owner.__module__.partition(".")[0] in _TRUSTED
+        module = vars(sys.modules.get(owner.__module__, sys))
+        if not (trusted or owner.__module__.startswith(_ROOMS)) or module.get(owner.__qualname__) is not owner:
             raise _ReplacedError(owner.__qualname__)
+        if trusted:
+            continue
         written[id(owner), ""] = (vars(owner), "", frozenset(vars(owner)))
         for name, value in vars(owner).items():
             if name in BOOKKEEPING - {"__post_init__"} or (id(owner), name) in written:

@@ -3,6 +3,7 @@
 import importlib
 import pickle
 import pkgutil
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -159,6 +160,15 @@ def test_every_class_of_ours_is_as_it_is_written():
             for kind in vars(module).values():
                 if isinstance(kind, type) and kind.__module__ == package.name and in_our_rooms(kind):
                     assert is_written(kind), kind
+
+
+@pytest.mark.parametrize(("named", "written"), [(None, True), ("queue", False), ("builtins", False)])
+def test_a_base_is_not_believed_to_be_of_the_module_that_it_names(monkeypatch, named, written):
+    """A user's file may be called as one of Python's."""
+    base = type("Base", (Exp3,), {"__module__": named, "act": lambda self, state, draws: 0}) if named else Exp3
+    kind = type("Mine", (base,), {"__module__": Exp3.__module__})
+    monkeypatch.setattr(sys.modules[Exp3.__module__], "Mine", kind, raising=False)
+    assert is_written(kind) == written
 
 
 def test_pickling_changes_nothing():
