@@ -131,13 +131,13 @@ def scalars(output: object) -> Iterator[tuple[Path, object]]:
     LearnerError
         For what cannot be read, such as a coroutine.
     """
-    return ((path, leaves[0]) for path, _, leaves in placed([output]) if type(leaves[0]) not in NO_SCALARS)
+    return ((path, leaves[0]) for path, _, leaves in _scalars_within((), np.arange(1), [output]))
 
 
 def as_text(outputs: Sequence[object]) -> str:
     """Return all scalars of many outputs, nan included, with their places, as a text that is the same for the same."""
-    read = [(path, runs.tolist(), some) for path, runs, some in placed(outputs) if type(some[0]) not in NO_SCALARS]
-    return repr(read)
+    read = _scalars_within((), np.arange(len(outputs)), outputs)
+    return repr([(path, runs.tolist(), leaves) for path, runs, leaves in read])
 
 
 def placed(outputs: Sequence[object]) -> Iterator[Placed]:
