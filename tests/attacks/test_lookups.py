@@ -6,16 +6,31 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overclaim.audit.attacks.encoding.columns import FEW_VALUES, MOST_SPECIALS, REPEATS, STANDS_OUT, Column
+from overclaim.audit.attacks.encoding.columns import (
+    FEW_VALUES,
+    MOST_SPECIALS,
+    QUARTERS,
+    REPEATS,
+    STANDS_OUT,
+    Column,
+    of_sorted,
+)
 from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.outputs.binned_regressions import NUDGE, STRETCH, UNIFORM, Coded, CodedRuns, _bins
 from overclaim.audit.attacks.outputs.count_tables import kinds_of
+from overclaim.audit.attacks.outputs.output_attacks import SCREENED_SHARES
 from overclaim.audit.statistics.coupling import MOST_KEYS, Places
 
 NUMBERS = st.one_of(
     st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 2.0, -1e308, 1e308, 5e-324]), st.floats(-10, 10)
 )
 COLUMNS = st.lists(NUMBERS, min_size=1, max_size=60).map(np.array)
+
+
+@given(st.lists(st.one_of(st.floats(-1e100, 1e100), st.sampled_from([0.0, 5e-324, 1.0])), min_size=1, max_size=60))
+def test_quantiles_of_sorted_numbers_are_numpys_to_the_last_bit(numbers):
+    ordered, shares = np.sort(numbers), np.concatenate([SCREENED_SHARES, QUARTERS, [0.0, 1.0]])
+    np.testing.assert_array_equal(of_sorted(ordered, shares), np.quantile(ordered, shares))
 
 
 @given(COLUMNS, COLUMNS)
