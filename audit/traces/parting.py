@@ -112,11 +112,15 @@ def lost_words(tapes: Iterable[Tape], runs: int) -> str:
 
 
 def of_one_kind(a: TapeEvent, b: TapeEvent) -> bool:
-    """Tell whether two events are of one place, shape and law; their values may differ."""
+    """Tell whether two events are of one shape and law; their values may differ.
+
+    Noise of one law may stand on two lines, one for each branch: nobody sees which was drawn, and what a branch makes
+    of it shows later. An outcome has no law here, so it must be of one line.
+    """
     if isinstance(a, Shown) or isinstance(b, Shown):
         return isinstance(a, Shown) and isinstance(b, Shown) and (a.what, a.round) == (b.what, b.round)
-    same = (a.name, a.place, a.round) == (b.name, b.place, b.round)
-    return same and np.shape(a.value) == np.shape(b.value) and _same_law(a.law, b.law)
+    same = a.law is not None or (a.name, a.place) == (b.name, b.place)
+    return same and a.round == b.round and np.shape(a.value) == np.shape(b.value) and _same_law(a.law, b.law)
 
 
 def _same_law(a: Any, b: Any) -> bool:

@@ -96,6 +96,50 @@ def test_each_kind_is_found_in_two_runs_and_certified(mechanism, left, right, ki
     assert result.verdict is Verdict.FALSIFIED
 
 
+def same_in_branches(data, rng):
+    if sum(data) > 0.5:
+        return sum(data) + rng.laplace(0.0, 1.0)
+    return rng.laplace(sum(data), 1.0)
+
+
+def same_vector_in_branches(data, rng):
+    if sum(data) > 0.5:
+        noise = rng.laplace(scale=1.0, size=2)
+    else:
+        noise = rng.laplace(0.0, 1.0, size=2)
+    return np.full(2, float(sum(data))) + noise
+
+
+def other_scale(data, rng):
+    if sum(data) > 0.5:
+        return sum(data) + rng.laplace(0.0, 1.0)
+    return sum(data) + rng.laplace(0.0, 2.0)
+
+
+def other_sign(data, rng):
+    if sum(data) > 0.5:
+        return sum(data) + rng.laplace(0.0, 1.0)
+    return -(sum(data) + rng.laplace(0.0, 1.0))
+
+
+def other_meaning(data, rng):
+    if sum(data) > 0.5:
+        return randomised_response(0, 2, 1.0, rng)
+    return 5 + randomised_response(1, 2, 1.0, rng)
+
+
+@pytest.mark.parametrize(("mechanism", "epsilon"), [(same_in_branches, 1.0), (same_vector_in_branches, 2.0)])
+def test_branches_that_draw_the_same_law_on_lines_of_their_own_are_no_leak(mechanism, epsilon):
+    traced = tracing(mechanism, DataPair([1.0], [0.0]), CLAIM)
+    assert traced.leak is None
+    assert traced.pair_upper.epsilon == epsilon
+
+
+@pytest.mark.parametrize("mechanism", [other_scale, other_sign, other_meaning])
+def test_branches_that_draw_another_law_or_show_it_otherwise_are_a_leak(mechanism):
+    assert tracing(mechanism, DataPair([1.0], [0.0]), CLAIM).leak is not None
+
+
 def sum_alone(data, rng):
     return laplace(sum(data), 1.0, rng)
 
