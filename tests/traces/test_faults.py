@@ -103,10 +103,7 @@ def same_in_branches(data, rng):
 
 
 def same_vector_in_branches(data, rng):
-    if sum(data) > 0.5:
-        noise = rng.laplace(scale=1.0, size=2)
-    else:
-        noise = rng.laplace(0.0, 1.0, size=2)
+    noise = rng.laplace(scale=1.0, size=2) if sum(data) > 0.5 else rng.laplace(0.0, 1.0, size=2)
     return np.full(2, float(sum(data))) + noise
 
 
