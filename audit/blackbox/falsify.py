@@ -114,7 +114,8 @@ def falsify_mechanism(
     Raises
     ------
     ValueError
-        For parameters outside their range, or inputs that are missing, equal or no JSON.
+        For parameters outside their range, a claim with losses, neighbours or a surface, or inputs that are missing,
+        equal or no JSON.
     LearnerError
         If the mechanism raises, returns what cannot be read, draws from something else than its generator, or has runs
         that depend on each other, whether seen before the audit, in its certification or after it.
@@ -128,6 +129,7 @@ def falsify_mechanism(
     (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
     """
     check_claim(claim)
+    _check_no_game(claim)
     return audit_mechanism(
         mechanism,
         claim,
@@ -144,6 +146,17 @@ def falsify_mechanism(
         weaken=weaken,
         shrink=shrink,
     )
+
+
+def _check_no_game(claim: Claim) -> None:
+    """Raise ValueError where a claim says what is for learners alone: it would not be heeded."""
+    usual = Claim(measure=claim.measure)
+    said = [name for name in ("losses", "neighbours", "surface") if getattr(claim, name) != getattr(usual, name)]
+    if said:
+        raise ValueError(
+            f"a mechanism's claim takes no {said[0]}, got {getattr(claim, said[0])!r}: that is for learners; which "
+            "inputs are neighbours is said by left and right, pairs or inputs"
+        )
 
 
 @blaming

@@ -194,9 +194,10 @@ def check_regret(
     setting = Setting(rounds=rounds, arms=arms, losses=losses)
     budget = Budget(runs=runs, seed=seed, confidence=confidence)
     audit = audit_own_bound(learner, bound, setting, budget, Execution(jobs), parameters=parameters, search=search)
+    horizon = f"{rounds} round{'s' * (rounds != 1)}"
     if audit.bound_verdict == VIOLATED:
         raise LearnerError(
-            f"the expected regret of {name_of(learner)} exceeds the bound of {audit.bound:.4g} in {rounds} rounds: "
+            f"the expected regret of {name_of(learner)} exceeds the bound of {audit.bound:.4g} in {horizon}: "
             f"{_measured(audit)}"
         )
     if audit.growth_verdict == VIOLATED:
@@ -208,8 +209,8 @@ def check_regret(
     if audit.bound_verdict != HOLDS:
         number = "infinity" if audit.bound is None else f"{audit.bound:.4g}"
         raise OpenBoundError(
-            f"the bound of {number} on the expected regret of {name_of(learner)} is {audit.bound_verdict} in {rounds} "
-            f"rounds: {_why_open(audit)}"
+            f"the bound of {number} on the expected regret of {name_of(learner)} is {audit.bound_verdict} in "
+            f"{horizon}: {_why_open(audit)}"
         )
     return audit
 

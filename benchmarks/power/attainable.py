@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ FEW, LEVELS, NEAR = 30.0, 4, 0.7
 #: How many of the best events by that are averaged over the law of their counts; an expected count below which each
 #: count has its part in that, to so many standard deviations; and the points of a quadrature that does for others.
 FINALISTS, EACH, REACH, POINTS = 6, 25.0, 7.0, 7
+#: Shares of the runs that may choose.
+SHARES = (0.05, 0.1, 0.2, 0.3)
 
 
 def attainable(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float) -> tuple[float, float]:
@@ -33,6 +35,42 @@ def attainable(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: flo
     events = [event for pair in pairs for event in best_events(law(mechanism, pair), runs=runs, alpha=alpha)]
     events.sort(key=lambda event: -event.worth)
     return max(event.over_chance() for event in events[:FINALISTS])
+
+
+def chosen(
+    mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float, races: int = 400
+) -> dict[tuple[float, int], float]:
+    """Return the bound (nats) that one is expected to certify who knows each pair's best event, and not its rates.
+
+    By counts it chooses a pair, with a share of the runs, in heats that halve the field, the counts of all heats
+    together; with the rest it certifies. For each share, and number of heats.
+    """
+    laws = [law(mechanism, pair) for pair in pairs]
+    field = [max(best_events(table, runs=runs, alpha=alpha), key=lambda event: event.worth) for table in laws]
+    return {
+        (share, heats): _race(field, share, heats, races, np.random.default_rng(0))
+        for share in SHARES
+        for heats in range(1, math.ceil(math.log2(len(field))) + 1)
+    }
+
+
+def _race(field: Sequence[LikelyEvent], share: float, heats: int, races: int, rng: np.random.Generator) -> float:
+    """Return what the winners are expected to certify, the mean over races."""
+    ends = [event.of(1 - share) for event in field]
+    bounds = np.array([end.over_chance()[0] for end in ends])
+    live = np.ones((len(field), races), dtype=bool)
+    counts, played, worth = np.zeros((2, *live.shape)), np.zeros(len(field)), np.zeros(live.shape)
+    left = len(field)
+    for heat in range(heats):
+        part = share / heats / left
+        left = 1 if heat + 1 == heats else math.ceil(left / 2)
+        played += part  # of those that are live
+        for i, (event, end) in enumerate(zip(field, ends, strict=True)):
+            counts[:, i, live[i]] += event.of(part).drawn(rng, np.count_nonzero(live[i]))
+            worth[i] = -math.inf
+            worth[i, live[i]] = end.at(*(counts[:, i, live[i]] * (1 - share) / played[i]))
+        live = np.argsort(np.argsort(-worth, axis=0), axis=0) < left
+    return float(bounds[live.argmax(axis=0)].mean())
 
 
 Bound = Callable[[Counts, Counts, Counts], Floats]
@@ -68,6 +106,21 @@ class LikelyEvent:
         every = self.bound(*np.broadcast_arrays(counts[0][:, None], counts[1], np.array(self.played)))
         mean = float(chances[0] @ every @ chances[1])
         return mean, math.sqrt(max(0.0, float(chances[0] @ (every - mean) ** 2 @ chances[1])))
+
+    def of(self, share: float) -> LikelyEvent:
+        """Return the event as it is expected of a share of the runs."""
+        right, wrong = ((many * share, int(runs * share)) for many, runs in (self.right, self.wrong))
+        return replace(self, right=right, wrong=wrong, played=int(self.played * share))
+
+    def drawn(self, rng: np.random.Generator, audits: int) -> Counts:
+        """Return the right and the wrong guesses of audits: (2, audits)."""
+        return np.array([rng.binomial(runs, min(1.0, many / runs), audits) for many, runs in (self.right, self.wrong)])
+
+    def at(self, right: Floats, wrong: Floats) -> Floats:
+        """Return the bounds at counts of all its runs."""
+        counts, which = np.unique(np.rint([right, wrong]).astype(np.int64), axis=1, return_inverse=True)
+        bounds: Floats = self.bound(*counts, np.full(counts.shape[1], self.played))[which.reshape(-1)]
+        return bounds
 
 
 def best_events(table: Floats, *, runs: int, alpha: float) -> list[LikelyEvent]:

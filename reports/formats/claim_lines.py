@@ -188,8 +188,10 @@ def regret_lines(target: str, audit: RegretJson) -> str:
     """Return a regret measurement in a few lines."""
     target, audit = visible(target), visible(audit)
     low, high = within(*(audit["interval"] or (None, None)))
+    rounds = audit["rounds"]
     lines = [
-        f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
+        f"{target}: mean regret {audit['mean_regret']:.4g} in {rounds} round{'s' * (rounds != 1)}, "
+        f"{audit['sequence']} losses",
         f"interval [{low}, {high}] at {confidence_text(audit['confidence'])}, {audit['interval_method']}, "
         f"{audit['runs']} runs" + (", expected losses" if audit.get("expected_losses") else ""),
         _growth_words(audit),

@@ -386,6 +386,22 @@ def test_a_large_table_does_not_win_by_the_luck_of_its_outcomes(seed):
     assert np.mean(bounds) > 2.9
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"losses": "symmetric"}, "no losses, got 'symmetric'"),
+        ({"neighbours": "zero-out"}, "no neighbours, got 'zero-out'"),
+        ({"neighbours": "user:3"}, "no neighbours, got 'user:3'"),
+        ({"surface": "release"}, "no surface, got 'release'"),
+    ],
+)
+@pytest.mark.parametrize("inputs", [{"left": [1], "right": [0]}, {"inputs": {"type": "array"}}])
+def test_a_mechanisms_claim_says_nothing_of_a_game(said, words, inputs):
+    """It was not heeded: the verdict was on the inputs given, whatever the claim called neighbours."""
+    with pytest.raises(ValueError, match=f"a mechanism's claim takes {words}"):
+        falsify_mechanism(lambda data, rng: rng.laplace(), Claim(epsilon=1.0, **said), **inputs)
+
+
 def test_a_claim_that_is_none_is_not_the_targets_fault():
     message = r"claim must be a Claim, such as Claim\(epsilon=1.0\), got 1.0"
     with pytest.raises(ValueError, match=message):

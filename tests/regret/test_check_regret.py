@@ -57,6 +57,12 @@ def test_a_bound_that_is_not_known_to_hold_is_no_green(bound, words):
         overclaim.check_regret(UNIFORM, bound, **FEW)
 
 
+@pytest.mark.parametrize(("bound", "words"), [(0.1, "bound of 0.1 in 1 round: "), (9.0, "is VACUOUS in 1 round: ")])
+def test_a_game_of_one_round_has_one_round(bound, words):
+    with pytest.raises((LearnerError, OpenBoundError), match=words):
+        overclaim.check_regret(UNIFORM, bound, rounds=1, runs=100)
+
+
 def test_a_bound_that_is_violated_is_an_error_that_says_so():
     with pytest.raises(LearnerError, match=r"regret of Exp3 exceeds the bound of 20 in 64 rounds: on 'constant gap'"):
         overclaim.check_regret(UNIFORM, 20.0, **FEW)
