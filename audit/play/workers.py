@@ -44,7 +44,6 @@ START, WATCH = 1.0, 0.3
 _ENDS = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 DEAD = "a worker process died: the target ended it, or it was killed, as for want of memory (then fewer --jobs)"
 
-
 #: The results that joblib's processes come to, as long as somebody holds them.
 _SENT: weakref.WeakSet[Any] = weakref.WeakSet()
 #: The streams that were told that a target is played in this process.
@@ -294,8 +293,10 @@ def _without_ends() -> set[int | signal.Signals] | None:
 
     from joblib.externals.loky.backend import resource_tracker as of_joblib
 
+    sys.warnoptions.append("ignore:resource_tracker")  # on what an end has left they clean up, and say so afterwards
     for tracker in (resource_tracker, of_joblib):  # to start them unblocks it
         tracker.ensure_running()
+    sys.warnoptions.pop()
     return signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
 
 

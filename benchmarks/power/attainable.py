@@ -23,8 +23,8 @@ FEW, LEVELS, NEAR = 30.0, 4, 0.7
 #: How many of the best events by that are averaged over the law of their counts; an expected count below which each
 #: count has its part in that, to so many standard deviations; and the points of a quadrature that does for others.
 FINALISTS, EACH, REACH, POINTS = 6, 25.0, 7.0, 7
-#: Shares of the runs that may choose.
-SHARES = (0.05, 0.1, 0.2, 0.3)
+#: Shares of the runs that may choose, and simulated races.
+RACES, SHARES = 4000, (0.05, 0.1, 0.2, 0.3)
 
 
 def attainable(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float) -> tuple[float, float]:
@@ -37,40 +37,42 @@ def attainable(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: flo
     return max(event.over_chance() for event in events[:FINALISTS])
 
 
-def chosen(
-    mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float, races: int = 400
-) -> dict[tuple[float, int], float]:
-    """Return the bound (nats) that one is expected to certify who knows each pair's best event, and not its rates.
+def chosen(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float) -> tuple[float, float, int]:
+    """Return the bound (nats) of one who knows each pair's best event, not its rates; his share and heats.
 
-    By counts it chooses a pair, with a share of the runs, in heats that halve the field, the counts of all heats
-    together; with the rest it certifies. For each share, and number of heats.
+    With a share of the runs he chooses a pair, in heats that halve the field, by lower limits on the log ratio from
+    the counts of all heats; with the rest he certifies. The best share and number of heats are taken.
     """
     laws = [law(mechanism, pair) for pair in pairs]
     field = [max(best_events(table, runs=runs, alpha=alpha), key=lambda event: event.worth) for table in laws]
-    return {
-        (share, heats): _race(field, share, heats, races, np.random.default_rng(0))
-        for share in SHARES
-        for heats in range(1, math.ceil(math.log2(len(field))) + 1)
-    }
+    z = float(stats.norm.ppf(1 - alpha))
+    options = []
+    for share in SHARES:
+        bounds = np.array([event.of(1 - share).over_chance()[0] for event in field])
+        for heats in range(1, math.ceil(math.log2(len(field))) + 1):
+            winners = _winners(field, share, heats, z, np.random.default_rng(0))
+            options.append((float(bounds[winners].mean()), share, heats))
+    return max(options)
 
 
-def _race(field: Sequence[LikelyEvent], share: float, heats: int, races: int, rng: np.random.Generator) -> float:
-    """Return what the winners are expected to certify, the mean over races."""
-    ends = [event.of(1 - share) for event in field]
-    bounds = np.array([end.over_chance()[0] for end in ends])
-    live = np.ones((len(field), races), dtype=bool)
-    counts, played, worth = np.zeros((2, *live.shape)), np.zeros(len(field)), np.zeros(live.shape)
+def _winners(
+    field: Sequence[LikelyEvent], share: float, heats: int, z: float, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return which event wins each of many races: (RACES,)."""
+    live = np.ones((len(field), RACES), dtype=bool)
+    counts, played = np.zeros((2, *live.shape)), np.zeros((len(field), RACES))
     left = len(field)
     for heat in range(heats):
         part = share / heats / left
         left = 1 if heat + 1 == heats else math.ceil(left / 2)
-        played += part  # of those that are live
-        for i, (event, end) in enumerate(zip(field, ends, strict=True)):
+        played[live] += part
+        for i, event in enumerate(field):
             counts[:, i, live[i]] += event.of(part).drawn(rng, np.count_nonzero(live[i]))
-            worth[i] = -math.inf
-            worth[i, live[i]] = end.at(*(counts[:, i, live[i]] * (1 - share) / played[i]))
-        live = np.argsort(np.argsort(-worth, axis=0), axis=0) < left
-    return float(bounds[live.argmax(axis=0)].mean())
+        right, wrong = (counts + 0.5) * (1 - share) / played
+        sizes = np.array([event.right[1] / event.wrong[1] for event in field])[:, None]
+        limits = np.log(right / wrong / sizes) - z * np.sqrt(1 / right + 1 / wrong)
+        live = np.argsort(np.argsort(-np.where(live, limits, -math.inf), axis=0), axis=0) < left
+    return live.argmax(axis=0)
 
 
 Bound = Callable[[Counts, Counts, Counts], Floats]
@@ -115,12 +117,6 @@ class LikelyEvent:
     def drawn(self, rng: np.random.Generator, audits: int) -> Counts:
         """Return the right and the wrong guesses of audits: (2, audits)."""
         return np.array([rng.binomial(runs, min(1.0, many / runs), audits) for many, runs in (self.right, self.wrong)])
-
-    def at(self, right: Floats, wrong: Floats) -> Floats:
-        """Return the bounds at counts of all its runs."""
-        counts, which = np.unique(np.rint([right, wrong]).astype(np.int64), axis=1, return_inverse=True)
-        bounds: Floats = self.bound(*counts, np.full(counts.shape[1], self.played))[which.reshape(-1)]
-        return bounds
 
 
 def best_events(table: Floats, *, runs: int, alpha: float) -> list[LikelyEvent]:
