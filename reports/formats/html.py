@@ -303,26 +303,45 @@ def _mends(claim: View, claims: Sequence[View]) -> View | None:
     if claim["calibration"] != "as_published":
         return None
     tried = []
-    for key, text in (
-        ("calibration", "with the corrected noise"),
-        ("neighbours", "under the zero-out relation"),
-        ("losses", "with losses in [0, 1]"),
+    for key, wanted, text in (
+        ("calibration", "corrected", "with the corrected noise"),
+        ("neighbours", "zero-out", "under the zero-out relation"),
+        ("losses", "unit", "with losses in [0, 1]"),
     ):
-        wanted = {"calibration": "corrected", "neighbours": "zero-out", "losses": "unit"}[key]
-        siblings = [c for c in claims if c["name"] == claim["name"] and c[key] == wanted and claim[key] != wanted]
-        alike = [
-            c
-            for c in siblings
-            if c["surface"] == claim["surface"]
-            and all(c[other] == claim[other] for other in ("calibration", "neighbours", "losses") if other != key)
-        ]
-        alike.sort(key=lambda c: c["rounds"] != claim["rounds"])
-        tried += [{"text": text, "claim": sibling} for sibling in alike[:1]]
+        alike = [c for c in claims if claim[key] != wanted == c[key] and _comparable(claim, c, key)]
+        if alike:
+            closest = min(
+                alike,
+                key=lambda c: (len(_parameters(claim).keys() - _parameters(c).keys()), len(_differences(claim, c))),
+            )
+            tried += [{"text": ", ".join([text, *_differences(claim, closest)]), "claim": closest}]
     ratio = _true(claim) / claim["level"]
     factor_two = claim["neighbours"] == "replace" and claim["losses"] not in ("unit", "") and ratio <= 2.05
     ways = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
     mends = {"repair": claim["repair"], "factor_two": factor_two, "ways": ways, "tried": tried}
     return mends if any((tried, factor_two, claim["repair"])) else None
+
+
+def _comparable(claim: View, other: View, key: str) -> bool:
+    """Return whether another claim of the record tells what `key` alone changes, whatever the horizon.
+
+    The corrected noise has parameters of its own; all else would be another noise.
+    """
+    same = all(c == key or claim[c] == other[c] for c in ("name", "surface", "calibration", "neighbours", "losses"))
+    noise = key == "calibration" or _parameters(claim) == _parameters(other)
+    return same and noise and measure_of(cast(ClaimRecord, claim)) == measure_of(cast(ClaimRecord, other))
+
+
+def _parameters(claim: View) -> View:
+    return {
+        name: value for name, value in (claim.get("parameters") or {}).items() if name not in ("calibration", "losses")
+    }
+
+
+def _differences(claim: View, other: View) -> list[str]:
+    """Return what another claim has that this one has not, as `T = 8`."""
+    mine, its = ({"T": c["rounds"], "N": c.get("arms"), **_parameters(c)} for c in (claim, other))
+    return [f"{name} = {value}" for name, value in its.items() if mine.get(name) != value]
 
 
 def _guarantees(falsified: Sequence[View]) -> list[View]:

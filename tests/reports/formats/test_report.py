@@ -157,6 +157,48 @@ def test_mends_name_the_cases_of_the_same_record(seen):
     }
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"rounds": 9}, ", T = 9"),
+        ({"arms": 9}, ", N = 9"),
+        ({"parameters": {"radius": 2.0}}, ", radius = 2.0"),
+        (
+            {
+                "claimed": {"epsilon": 2.0, "delta": 0.1},
+                "measure": {"kind": "approximate", "epsilon": 2.0, "delta": 0.1},
+            },
+            None,
+        ),
+    ],
+)
+def test_what_else_differs_from_a_mended_claim_is_said(record, other, said):
+    """Another horizon, dimension or parameter stands beside the mend, if no closer case is there."""
+    record = copy.deepcopy(record)
+    falsified = record["claims"][0]
+    mended = next(c for c in record["claims"] if c["calibration"] == "corrected" and c["name"] == falsified["name"])
+    record["claims"] = [falsified, {**mended, **other}]
+    (tried,) = [c["mends"]["tried"] for c in view(record)["falsified"]]
+    assert [t["text"] for t in tried] == ([] if said is None else ["with the corrected noise" + said])
+    record["claims"].append(mended)
+    (tried,) = [c["mends"]["tried"] for c in view(record)["falsified"]]
+    assert [t["text"] for t in tried] == ["with the corrected noise"]
+
+
+def test_other_losses_or_neighbours_are_compared_at_the_same_noise(record):
+    """Noise of other parameters, as of another base of the logarithms, tells nothing of the claim's own."""
+    record = copy.deepcopy(record)
+    falsified = record["claims"][0]
+    assert falsified["losses"] == "symmetric"
+    kinds = [{"losses": "unit"}, {"neighbours": "zero-out"}]
+    others = [{**falsified, **kind, "verdict": "SURVIVED", "parameters": {"base": "e"}} for kind in kinds]
+    own = [{**falsified, **kind, "verdict": "SURVIVED"} for kind in kinds]
+    for claims, expected in ((others, 0), (others + own, 2)):
+        tried = view({**record, "claims": [falsified, *claims]})["falsified"][0]["mends"]["tried"]
+        assert len(tried) == expected
+        assert all(t["claim"]["parameters"] == falsified["parameters"] for t in tried)
+
+
 def test_only_published_claims_are_reproached(seen):
     """Plain EXP3 is nobody's claim; Lemma 4.2 is one statement, however many claims falsify it."""
     sources = [c["source"] for c in seen["guarantees"]]
