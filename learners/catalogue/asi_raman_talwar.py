@@ -213,7 +213,8 @@ def batched_exp4_bound(setting: Setting, learner: BatchedExp4) -> float:
 
 
 SHARP = {"eta": 2.0, "gamma": 0.02}
-LEMMA = "Asi, Raman & Talwar 2025, Lemma 3"
+PAPER = "Asi, Raman & Talwar 2025"
+LEMMA = f"{PAPER}, Lemma 3"
 
 
 def trivial_bound(setting: Setting, learner: Learner) -> float:
@@ -285,7 +286,9 @@ ENTRIES = (
         source=LEMMA,
         build=batched_exp3,
         rounds=4,
-        regret=RegretClaim(bound=exponential_bound, exponent=0.5, source="Corollary 22; the constant is derived"),
+        regret=RegretClaim(
+            bound=exponential_bound, exponent=0.5, source=f"{PAPER}, Corollary 22; the constant is derived"
+        ),
         cases=(
             *survives({**SHARP, "batch": 1}),
             Case(expected="survived", **EVERY_INNER, rounds=8, parameters={"eta": 1.0, "gamma": 0.05, "batch": 2}),
@@ -300,7 +303,9 @@ ENTRIES = (
         source=f"{LEMMA} and Corollary 2",
         build=batched_htinf,
         rounds=8,
-        regret=RegretClaim(bound=htinf_bound, exponent=0.5, source="Huang, Dai & Huang 2022, Theorem 4.1; Lemma 4"),
+        regret=RegretClaim(
+            bound=htinf_bound, exponent=0.5, source=f"{PAPER}, Lemma 4; Huang, Dai & Huang 2022, Theorem 4.1"
+        ),
         cases=(SKIPPED,),
         example=SKIPPED,
     ),
@@ -313,7 +318,7 @@ ENTRIES = (
         regret=RegretClaim(
             bound=trivial_bound,
             exponent=0.5,
-            source="the largest regret there is: the constant of Corollary 24 is unknown to us",
+            source=f"{PAPER}, Corollary 24, of unknown constant: the largest regret there is",
         ),
         cases=(
             *survives({"eta": 2.0, "cap": 8, "batch": 1}, runs=200_000),
@@ -338,31 +343,35 @@ ENTRIES = (
     Entry(
         name="asi-raman-talwar/experts-batched-htinf",
         summary="bandits with expert advice from the HTINF conversion",
-        source="Asi, Raman & Talwar 2025, Theorem 7 and Corollary 8",
+        source=f"{PAPER}, Theorem 7 and Corollary 8",
         build=experts_batched_htinf,
         rounds=8,
-        regret=RegretClaim(bound=htinf_bound, exponent=0.5, source="Corollary 8; the constant is derived"),
+        regret=RegretClaim(bound=htinf_bound, exponent=0.5, source=f"{PAPER}, Corollary 8; the constant is derived"),
         cases=(SKIPPED,),
         example=SKIPPED,
     ),
     Entry(
         name="asi-raman-talwar/exp4-local",
         summary="locally private EXP4",
-        source="Asi, Raman & Talwar 2025, Theorem 9",
+        source=f"{PAPER}, Theorem 9",
         build=exp4_local,
         rounds=4,
-        regret=RegretClaim(bound=exponential_bound, exponent=0.5, source="Theorem 9; the constant is derived"),
+        regret=RegretClaim(
+            bound=exponential_bound, exponent=0.5, source=f"{PAPER}, Theorem 9; the constant is derived"
+        ),
         cases=(*survives(SHARP, LOST, LOST), fails_on_symmetric(SHARP), *answered(4, SHARP)),
         example=Case(expected="survived", **LOST, parameters=SHARP),
     ),
     Entry(
         name="asi-raman-talwar/exp4-batched",
         summary="EXP4 with noisy batch means of every expert",
-        source="Asi, Raman & Talwar 2025, Theorem 10",
+        source=f"{PAPER}, Theorem 10",
         build=exp4_batched,
         rounds=8,
         delta=1e-2,
-        regret=RegretClaim(bound=batched_exp4_bound, exponent=2 / 3, source="Theorem 10; the constant is derived"),
+        regret=RegretClaim(
+            bound=batched_exp4_bound, exponent=2 / 3, source=f"{PAPER}, Theorem 10; the constant is derived"
+        ),
         cases=(
             MEANS,
             Case(

@@ -131,6 +131,13 @@ def claim(verdict, standing, source="A 2000, Theorem 2"):
     }
 
 
+@pytest.mark.parametrize("name", [name for name, entry in entries().items() if entry.regret])
+def test_a_bound_on_regret_names_its_paper_first(name):
+    """A report has the bounds of all papers in one table: a lemma behind another paper's theorem is that one's."""
+    entry = entries()[name]
+    assert entry.regret.source.startswith(entry.source.split(",")[0])
+
+
 def test_the_headline_counts_statements_not_claims():
     claims = [
         claim("FALSIFIED", "theorem"),
