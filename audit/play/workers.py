@@ -275,8 +275,10 @@ def _starting() -> Iterator[None]:
     """
     before = os.environ.get(SAFE)
     os.environ[SAFE] = before or OURS
-    heard = _without_ends()
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS) if hasattr(signal, "pthread_sigmask") else None
     try:
+        if heard is not None:
+            _start_trackers()
         yield
     finally:
         if before is None:
@@ -285,19 +287,17 @@ def _starting() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
-def _without_ends() -> set[int | signal.Signals] | None:
-    """Block `_ENDS`, for processes that start now too; return what was blocked before, None where that cannot be."""
-    if not hasattr(signal, "pthread_sigmask"):
-        return None
+def _start_trackers() -> None:
+    """Start what tracks shared memory while `_ENDS` are blocked: of itself it ignores all but a terminal's end."""
     from multiprocessing import resource_tracker
 
     from joblib.externals.loky.backend import resource_tracker as of_joblib
 
     sys.warnoptions.append("ignore:resource_tracker")  # on what an end has left they clean up, and say so afterwards
-    for tracker in (resource_tracker, of_joblib):  # to start them unblocks it
+    for tracker in (resource_tracker, of_joblib):
         tracker.ensure_running()
     sys.warnoptions.pop()
-    return signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)  # to start them unblocks what they ignore
 
 
 def _here(task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:

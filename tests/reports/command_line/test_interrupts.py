@@ -36,7 +36,7 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGH
     ],
 )
 def test_the_end_is_one_line_and_nothing_half_written(tmp_path, end, jobs):
-    """The terminal sends Ctrl-C to every process of the command, `kill` to the one that was started."""
+    """A terminal sends Ctrl-C and its own end to every process of the command, `kill` to the one that was started."""
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.replace("runs = 4000", "runs = 400_000_000"))
     words = [sys.executable, "-m", "overclaim", "run", str(plan), "--out", str(tmp_path / "out"), "--jobs", str(jobs)]
@@ -51,7 +51,7 @@ def test_the_end_is_one_line_and_nothing_half_written(tmp_path, end, jobs):
     begun, deadline = tmp_path / "out" / "ledger.sqlite", time.monotonic() + 60
     while not blocks_in(begun) and time.monotonic() < deadline:
         time.sleep(0.1)
-    (os.killpg if end == signal.SIGINT else os.kill)(process.pid, end)
+    (os.kill if end == signal.SIGTERM else os.killpg)(process.pid, end)
     out, err = process.communicate(timeout=60)  # worker processes have ended too, or stderr would be open
     assert process.returncode == 128 + end, err
     kept, ended = err.splitlines()
