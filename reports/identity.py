@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
@@ -98,13 +98,31 @@ def names(claims: Sequence[ClaimRecord]) -> list[str]:
     """Return the names of claims, each with its measure and setting, and what differs between those still alike."""
     alike = [_name(claim) for claim in claims]
     told = list(alike)
-    for name in [name for name, count in Counter(alike).items() if count > 1]:
-        places = [i for i, other in enumerate(alike) if other == name]
-        facts = [_facts(claims[i]) for i in places]
-        differing = [key for key in dict.fromkeys(chain(*facts)) if len({fact.get(key) for fact in facts}) > 1]
-        for i, fact in zip(places, facts, strict=True):
-            told[i] = " ".join([name, *(f"{key}={fact[key]}" for key in differing if key in fact)])
+    for facts, differing in _alike(claims, alike):
+        for i, fact in facts.items():
+            told[i] = " ".join([alike[i], *(f"{key}={fact[key]}" for key in differing if key in fact)])
     return told
+
+
+def settings(claims: Sequence[ClaimRecord], words: Sequence[str], separator: str = ", ") -> list[str]:
+    """Return words on each claim, and where a target has several alike, the first facts that tell these apart."""
+    told = list(words)
+    for facts, differing in _alike(claims, [(claim["name"], word) for claim, word in zip(claims, words, strict=True)]):
+        prefixes = [differing[:n] for n in range(len(differing) + 1)]
+        enough = max(prefixes, key=lambda keys: len({tuple(map(fact.get, keys)) for fact in facts.values()}))
+        for i, fact in facts.items():
+            told[i] = separator.join(filter(None, [told[i], *(f"{key}={fact[key]}" for key in enough if key in fact)]))
+    return told
+
+
+def _alike(
+    claims: Sequence[ClaimRecord], keys: Sequence[Hashable]
+) -> Iterator[tuple[dict[int, dict[str, str]], list[str]]]:
+    """Yield the places of claims with the same key, each with its facts, and which facts differ among them."""
+    for key in [key for key, count in Counter(keys).items() if count > 1]:
+        facts = {i: _facts(claims[i]) for i, other in enumerate(keys) if other == key}
+        names = dict.fromkeys(chain(*facts.values()))
+        yield facts, [name for name in names if len({fact.get(name) for fact in facts.values()}) > 1]
 
 
 def _name(claim: ClaimRecord) -> str:
@@ -123,11 +141,17 @@ def _facts(claim: ClaimRecord) -> dict[str, str]:
         "T": claim.get("rounds"),
         "arms": claim.get("arms"),
         **(claim.get("parameters") or {}),
+        "losses": "adaptive" if not is_mechanism(claim) and _adapts(pair.get("left")) else None,
         **{side: text for side, text in worlds.items() if len(text) <= _MOST_LETTERS},
         "runs": claim.get("budget") or claim.get("runs"),
         "stop": claim.get("stop"),
     }
     return {key: str(value) for key, value in facts.items() if value is not None}
+
+
+def _adapts(world: object) -> bool:
+    """Tell whether the losses of a world answer the actions."""
+    return isinstance(world, list) and any(isinstance(loss, dict) and loss.get("loss") == "switch" for loss in world)
 
 
 def told_apart(findings: Sequence[Said], *sides: Sequence[ClaimRecord]) -> list[Said]:

@@ -121,7 +121,10 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     """Return what the template shows."""
     record = legible(record)
     alpha = record["alpha"]
-    claims = [_claim(claim, i) for i, claim in enumerate(record["claims"], start=1)]
+    settings = ruler.settings(record["claims"])
+    claims = [
+        _claim(claim, i, told) for i, (claim, told) in enumerate(zip(record["claims"], settings, strict=True), 1)
+    ]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
     worst = sorted(falsified, key=lambda c: -c["bound"] / c["level"])[:MOST_FIGURES]
     for claim in falsified:
@@ -169,7 +172,7 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     }
 
 
-def _claim(claim: ClaimRecord, index: int) -> View:
+def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
     shown = filled(claim)
     left = (claim.get("pair") or {}).get("left")
     shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
@@ -177,7 +180,7 @@ def _claim(claim: ClaimRecord, index: int) -> View:
     return {
         **shown,
         "index": index,
-        "setting": ruler.setting(shown),
+        "setting": setting,
         "marks": ruler.row(shown),
         "mark": ruler.mark(shown),
         "is_untested": is_untested(shown),

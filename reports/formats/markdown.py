@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...audit.statistics.digits import at_least, at_most
 from ..headline import beside_words, headline_words
@@ -40,9 +40,10 @@ def markdown(record: RunRecord) -> str:
     said = {v: f"{tally[v]} {word}{of_them.get(v, '')}" for v, word in WORDS.items()}
     counts = ", ".join(text for v, text in said.items() if tally[v] or v != "UNDERPOWERED")
     unexpected = [c for c in claims if is_unexpected(c)]
+    settings = dict(zip(map(id, claims), ruler.settings(claims), strict=True))
     lines = [f"### overclaim: {counts}", ""]
     if unexpected:
-        lines += [f"**{len(unexpected)} not as expected:**", "", *_table(unexpected), ""]
+        lines += [f"**{len(unexpected)} not as expected:**", "", *_table(unexpected, settings), ""]
         lines += [
             f"- {replay_word(c)}: {_code(c.get('replay', ''))}" for c in unexpected[:MOST_ROWS] if c.get("replay")
         ]
@@ -57,7 +58,14 @@ def markdown(record: RunRecord) -> str:
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in unexpected]
     for title, rows in (("falsified, as expected" if unexpected else "falsified", falsified), ("all claims", claims)):
         if rows:
-            lines += ["", f"<details><summary>{title}: {len(rows)}</summary>", "", *_table(rows), "", "</details>"]
+            lines += [
+                "",
+                f"<details><summary>{title}: {len(rows)}</summary>",
+                "",
+                *_table(rows, settings),
+                "",
+                "</details>",
+            ]
     alpha = max((1 - c["confidence"] for c in claims), default=record["alpha"])
     if any(c.get("standing") for c in claims):
         lines += ["", f"**{headline_words(record)}** {beside_words(claims)}".strip()]
@@ -78,7 +86,7 @@ def _since_baseline(findings: Sequence[Said]) -> list[str]:
     return lines + ([f"- and {left} more since the baseline"] if left > 0 else [])
 
 
-def _table(claims: Sequence[ClaimRecord]) -> list[str]:
+def _table(claims: Sequence[ClaimRecord], settings: Mapping[int, str]) -> list[str]:
     with_baseline = any(ruler.baseline_of(c) is not None for c in claims)
     with_standing = any(c.get("standing") for c in claims)
     standing_head = ["standing"] if with_standing else []
@@ -89,7 +97,7 @@ def _table(claims: Sequence[ClaimRecord]) -> list[str]:
     for claim in claims:
         cells = [f"{ruler.mark(claim)} {WORDS[claim['verdict']]}", _text(claim["name"])]
         standing = [_text(claim.get("standing") or "-")] if with_standing else []
-        cells += [_text(ruler.setting(claim)), *standing, number(level(claim))]
+        cells += [_text(settings[id(claim)]), *standing, number(level(claim))]
         above = f", above {at_least(level(claim))} by Holm" if by_holm(claim) else ""
         cells += [f"**{certified(claim)}**{above}", exact_words(claim, "∞")]
         cells += [number(claim["detectable_epsilon"])]

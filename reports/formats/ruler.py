@@ -12,6 +12,7 @@ from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
 from ...mechanisms.measures.stated import number_text
 from ..identity import measure as counted
 from ..identity import same_unit
+from ..identity import settings as told
 from ..reading import (
     by_holm,
     certified,
@@ -124,6 +125,11 @@ def setting(claim: ClaimRecord) -> str:
         delta,
     ]
     return ", ".join(word for word in words if word)
+
+
+def settings(claims: Sequence[ClaimRecord]) -> list[str]:
+    """Return the settings of a record's claims, with what tells two of one target apart that are else alike."""
+    return told(claims, [setting(claim) for claim in claims])
 
 
 _WIDTH, _LABEL, _AXIS, _STEP, _TOP = 860, 356, 390, 38, 46

@@ -23,6 +23,7 @@ from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.measures.stated import number_text
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline_words
+from ..identity import settings
 from ..reading import (
     bound_words,
     by_holm,
@@ -118,7 +119,8 @@ def claims_table(record: RunRecord) -> str:
     shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
     longest = min(max((len(name) for name in shorts), default=0), 24)
     bar = 20 if columns >= 110 else 10
-    room = max(min(columns - bar - 37, longest + 2 + max((len(setting(c)) for c in claims), default=0)), 12)
+    told = [visible_line(text) for text in settings(claims, [setting(c) for c in claims], " ")]
+    room = max(min(columns - bar - 37, longest + 2 + max(map(len, told), default=0)), 12)
     claim_at = round(bar / RULER_END)
     heads = (
         "0".ljust(claim_at)
@@ -126,26 +128,29 @@ def claims_table(record: RunRecord) -> str:
         + f"{'at least':>10}{'claimed':>8} {'exact':>7}{'blind':>7}"
     )
     lines, paper = [" " * (room + 4) + heads] if claims else [], None
-    for claim, short in zip(claims, shorts, strict=True):
+    for claim, short, its in zip(claims, shorts, told, strict=True):
         group = visible_line(claim["name"]).rpartition("/")[0]
         if group != paper:
             # What is of no paper, in a file here, does not stand beneath the heading of one.
             lines += [click.style(shorten(group or "claims", columns), bold=True)] if group or paper else []
             paper = group
-        label = shorten(f"{shorten(short, longest):<{longest}}  {setting(claim)}", room)
+        label = shorten(f"{shorten(short, longest):<{longest}}  {its}", room)
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
     if any(exact_words(claim) != "-" for claim in claims):
         lines.append("exact: on the audited pair alone")
-    unexpected = [c for c in claims if is_unexpected(c)]
-    for claim in unexpected:
+    for claim, its in zip(claims, told, strict=True):
+        if not is_unexpected(claim):
+            continue
         lines.append("")
-        lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {setting(claim)}")
+        lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {its}")
         due = due_verdict(claim).lower()
         lines.append(f"  {verdict_word(claim['verdict'])}, expected {due}: {visible_line(claim['replay'])}")
         lines += [f"  {line}" for line in shrunk_lines(claim)]
     lines += [
-        f"falsified together: {visible_line(c['name'])}, {setting(c)}: {bound_words(c)}" for c in claims if by_holm(c)
+        f"falsified together: {visible_line(c['name'])}, {its}: {bound_words(c)}"
+        for c, its in zip(claims, told, strict=True)
+        if by_holm(c)
     ]
     lines += _bound_lines(record)
     lines += [

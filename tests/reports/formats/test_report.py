@@ -199,6 +199,31 @@ def test_other_losses_or_neighbours_are_compared_at_the_same_noise(record):
         assert all(t["claim"]["parameters"] == falsified["parameters"] for t in tried)
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"parameters": {"radius": 2.0}}, "radius=2.0"),
+        ({"arms": 9}, "arms=9"),
+        ({"pair_given": True, "pair": {"round": 1, "left": [{"loss": "switch"}], "right": [{}]}}, "losses=adaptive"),
+        ({"budget": 7, "stop": "early"}, "runs=7"),
+        ({"surface": "release"}, None),  # said before
+    ],
+)
+def test_claims_of_one_target_are_told_apart(record, other, said, monkeypatch):
+    """Rows with the same words and contrary verdicts contradict each other: what differs first is said, no more."""
+    monkeypatch.setenv("COLUMNS", "120")
+    record = copy.deepcopy(record)
+    record["claims"] = [record["claims"][0], {**record["claims"][0], **other}]
+    shown = [claim["setting"] for claim in view(record)["claims"]]
+    assert len(set(shown)) == 2
+    if said is None:
+        assert not any("=" in setting.replace("T\u00a0=", "") for setting in shown)
+        return
+    assert shown[1].endswith(f", {said}")
+    for text in (markdown(record), click.unstyle(claims_table(record)), render(record)):
+        assert said in text
+
+
 def test_only_published_claims_are_reproached(seen):
     """Plain EXP3 is nobody's claim; Lemma 4.2 is one statement, however many claims falsify it."""
     sources = [c["source"] for c in seen["guarantees"]]
