@@ -210,11 +210,12 @@ def _places(shown: list[str], lines: list[str], same: Callable[[str], str]) -> l
 
 
 def _timeless(line: str) -> str:
+    line = re.sub(r"s \(\d+:\d\d:\d\d\)$", "s", line)  # pytest's, of a minute and more
     return re.sub(r"\b\d+(\.\d+)? ?s\b", "0 s", line)
 
 
 def _numberless(line: str) -> str:
-    return re.sub(r"\d+(,\d{3})*(\.\d+)?", "0", line)
+    return re.sub(r"\d+(,\d{3})*(\.\d+)?", "0", _timeless(line))
 
 
 def missing(text: str) -> str:

@@ -39,6 +39,15 @@ def test_every_command_prints_what_is_shown(page, tmp_path, monkeypatch):
     assert commands.Page(tmp_path).run(text) == text
 
 
+@pytest.mark.parametrize("differ", [False, True])
+def test_how_long_a_command_takes_is_not_compared(differ):
+    """Of a minute and more pytest says it twice: a page's test failed on a busy machine."""
+    shown = ["1 passed in 17.77s"]
+    for printed in ("1 passed in 3.10s", "1 passed in 65.50s (0:01:05)"):
+        assert commands._kept(shown, printed, differ=differ) == shown
+    assert commands._kept(shown, "1 failed in 17.77s", differ=differ) == ["1 failed in 17.77s"]
+
+
 @pytest.mark.parametrize("page", TUTORIALS)
 def test_a_tutorial_shows_its_examples(page):
     """Those that are in examples/, whole: the fault is put into them by the page."""
