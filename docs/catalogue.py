@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from overclaim.learners.catalogue.entries import Entry, entries
+from overclaim.mechanisms.measures.stated import number_text
 from overclaim.reports.formats.ruler import picture
 from overclaim.reports.record import read_record
 
@@ -48,7 +49,7 @@ def _example(entry: Entry) -> str:
     if case is None:
         return ""
     words = [f"T = {case.rounds or entry.rounds}", case.surface, case.calibration.replace("_", " ")]
-    words += [f"`{name}={value:g}`" for name, value in case.parameters.items()]
+    words += [f"`{name}={number_text(value)}`" for name, value in case.parameters.items()]
     return f"; `overclaim check` and nothing else audits {', '.join(words)}"
 
 

@@ -87,14 +87,18 @@ class Request:
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 
     def in_example(self) -> Self:
-        """Return the task in its catalogue entry's example game, where it says nothing of a game itself."""
+        """Return the task in its catalogue entry's example game, where it says nothing of another game itself."""
         entry = entries().get(self.target)
-        of_game = ("rounds", "arms", "losses", "neighbours", "surface", "parameters", "pair")
+        of_game = ("rounds", "arms", "losses", "neighbours", "surface", "parameters")
         if entry is None or entry.example is None:
             return self
         if any(name in self.said or getattr(self, name) != _UNSAID[name] for name in of_game):
             return self
         case = entry.example
+        worlds = self.worlds_rounds, None if self.pair is None else self.pair.length
+        game = case.rounds or entry.rounds, case.arms or entry.arms
+        if any(given not in (None, own) for given, own in zip(worlds, game, strict=True)):
+            return self
         noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
         noise = {name: getattr(case, name) if value is None else value for name, value in noise.items()}
         own = {} if self.measure is None else {name: value for name, value in noise.items() if value is not None}
@@ -129,6 +133,13 @@ class Request:
     def inputs(self) -> dict[str, Any]:
         """Return those inputs of a mechanism that are given, by their side."""
         return {side: read_input(value) for side, value in self._given_inputs().items()}
+
+    @property
+    def worlds_rounds(self) -> int | None:
+        """How many rounds the worlds have that are given, the longer one; None where none are."""
+        if self.pair is not None:
+            return self.pair.rounds
+        return max((len(side) for side in self.inputs().values() if isinstance(side, list | tuple)), default=None)
 
     def _given_inputs(self) -> dict[str, object]:
         return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}

@@ -102,7 +102,7 @@ class Task(Request):
             neighbours=self.neighbours,
             surface=self.surface,
         )
-        rounds = self.rounds or (self.pair.rounds if self.pair else None) or self._longest or DEFAULT_ROUNDS
+        rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
         arms = arms_of(target, self.arms, self.pair.arms if self.pair else None)
         game: dict[str, Any] = {"arms": arms, "rounds": rounds, **parameters.own}
         learner = as_learner(target, **game)
@@ -112,7 +112,7 @@ class Task(Request):
         return Prepared(self, learner, claim, self._given(), rounds, weakening=how, searched_inputs=searched)
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
-        rounds = self.rounds or (self.pair.rounds if self.pair else None) or self._longest
+        rounds = self.rounds or self.worlds_rounds
         given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
         changes = {"losses": losses_given_once(self.losses, setting), **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
@@ -239,11 +239,6 @@ class Task(Request):
         if self._given_inputs():
             raise ValueError("give either left and right, or inputs, a schema of them")
         return pairs_of(read_schema(self.input_schema), self.neighbours)
-
-    @property
-    def _longest(self) -> int | None:
-        """How many rounds the sequences have that are given; None where none are."""
-        return max((len(side) for side in self.inputs().values() if isinstance(side, list | tuple)), default=None)
 
     def _given(self) -> tuple[Pair, ...] | None:
         return None if self.pair is None else (self.pair,)

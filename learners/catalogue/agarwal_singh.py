@@ -258,12 +258,14 @@ PUBLISHED_SUMS: WhoseSums = {"standing": "theorem", "statement": said.AS_LEMMA_3
 GAUSSIAN_SUMS: WhoseSums = {"standing": "theorem", "statement": said.AS_THEOREM_A_1, "surface": "publication"}
 REPAIRED_SUMS: dict[str, Any] = {**REPAIRED, "surface": "publication", "parameters": {"whole": True}}
 LEAST = {"theorem": "A.1"}
+#: Theorem A.1 with its own sigma; by Theorem 3.5's, which the builders take, half of all seeds certify nothing.
+PUBLISHED_LEAST = Case(expected="survived", **GAUSSIAN_SUMS, parameters=LEAST, runs=100_000)
 
 
 def ftpl_cases(note: str, pure: Mapping[str, object]) -> tuple[Case, ...]:
     """Return the cases of FTPL: Theorem A.1 with its own sigma, and Theorem 3.5's pure claim with its own."""
     return (
-        Case(expected="survived", **GAUSSIAN_SUMS, parameters=LEAST, runs=100_000),
+        PUBLISHED_LEAST,
         Case(
             expected="survived",
             standing="proof",
@@ -381,6 +383,7 @@ ENTRIES = (
         losses="l2-ball",
         regret=RegretClaim(bound=perturbed_bound, exponent=0.5, source=PROOF_3_5),
         cases=ftpl_cases("natural logarithms give a sigma larger by 1 %", {"noise_delta": 0.5, "base": "2"}),
+        example=PUBLISHED_LEAST,
     ),
     Entry(
         name="agarwal-singh/ftpl-cube",
@@ -392,5 +395,6 @@ ENTRIES = (
         losses="l1-ball",
         regret=RegretClaim(bound=perturbed_bound, exponent=0.5, source=PROOF_3_5),
         cases=ftpl_cases("natural logarithms give a sigma larger by 1 %", {"noise_delta": 0.5, "base": "2"}),
+        example=PUBLISHED_LEAST,
     ),
 )

@@ -280,6 +280,7 @@ ENTRIES = (
             ),
             Case(expected="survived", epsilon=2.0, **REPAIRED, parameters=SHARP, runs=100_000),
         ),
+        example=Case(expected="survived", standing="reading", parameters=SHARP, note=READING),
     ),
     Entry(
         name="agarwal-singh/reduction-exp2-hypercube",

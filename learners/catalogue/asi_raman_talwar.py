@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -278,6 +279,12 @@ MEANS = Case(
     runs=100_000,
     note="the paper leaves the constant of the noise open, 3 is ours; at 0.5 the claim is false in this game",
 )
+#: With the constant of `MEANS` so little leaks that some seeds certify nothing of 20,000 runs.
+LESS_NOISE = replace(
+    MEANS,
+    parameters={**MEANS.parameters, "constant": 0.55},
+    note="the paper leaves the constant of the noise open; at 0.5 the claim is false in this game",
+)
 
 ENTRIES = (
     Entry(
@@ -374,17 +381,9 @@ ENTRIES = (
         ),
         cases=(
             MEANS,
-            Case(
-                expected="survived",
-                standing="reading",
-                surface="release",
-                rounds=2,
-                parameters={**MEANS.parameters, "constant": 0.55},
-                runs=100_000,
-                note="the paper leaves the constant of the noise open; at 0.5 the claim is false in this game",
-            ),
+            LESS_NOISE,
         ),
-        example=MEANS,
+        example=LESS_NOISE,
     ),
     Entry(
         name="asi-raman-talwar/exp3",

@@ -7,6 +7,7 @@ import pytest
 from overclaim.audit.plans.plan import literature, read_plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
+from overclaim.audit.play.pairs import Pair
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.reports.reading import untested_words
@@ -234,22 +235,28 @@ def test_a_plan_names_the_parameter_of_a_learner_of_ones_own(here):
     [
         ("agarwal-singh/reduction-exp2-actions", 1.0),
         ("agarwal-singh/reduction-exp2-hypercube", 0.5),
+        ("agarwal-singh/ftpl-ball", 0.3),
+        ("agarwal-singh/ftpl-cube", 0.3),
+        ("agarwal-singh/gaussian-exp2", 0.2),
+        ("asi-raman-talwar/exp4-batched", 0.4),
         ("smith-thakurta/pftal-experts", 0.2),
         ("ene-nguyen-vladu/oco-spanning-trees", 1.0),
         ("ene-nguyen-vladu/oco-rankings", 1.0),
     ],
 )
 def test_a_bare_command_audits_a_game_in_which_something_is_seen(name, least):
-    """With the defaults the first two explore only, and of the others too little is seen: 0 was certified of each."""
+    """With the defaults the first two explore only, and of the others too little is seen: 0 was certified, of four by
+    one seed in two to ten."""
     record = json.loads(overclaim("check", name, "--runs", 20_000, "--json").stdout)
     assert record["epsilon_lower"] > least
 
 
 @pytest.mark.slow  # half a minute of processor time
 @pytest.mark.parametrize("name", entries())
-def test_no_bare_command_certifies_nothing(name):
+def test_no_bare_command_certifies_next_to_nothing(name):
+    """What certifies a few hundredths by one seed certifies 0 by another."""
     runs = 5000 if name == "tossou-dimitrakakis/exp3-minibatch" else 20_000  # it has thousands of rounds
-    assert json.loads(overclaim("check", name, "--runs", runs, "--json").stdout)["epsilon_lower"] > 0
+    assert json.loads(overclaim("check", name, "--runs", runs, "--json").stdout)["epsilon_lower"] > 0.1
 
 
 def test_a_bare_command_audits_the_example_and_says_which():
@@ -269,6 +276,32 @@ def test_a_bare_command_audits_the_example_and_says_which():
         assert Task(target=task.target, said=said).in_example() == Task(target=task.target)
     assert Task(target="agarwal-singh/ftrl-ball").in_example() == Task(target="agarwal-singh/ftrl-ball")
     assert Task(target="mine.py:Mine").in_example() == Task(target="mine.py:Mine")
+
+
+@pytest.mark.parametrize("name", ["asi-raman-talwar/batched-exp3", "agarwal-singh/gaussian-exp2"])
+def test_a_pair_of_the_example_is_audited_in_the_example(name, tmp_path):
+    """`exact` said .977 on its pair, and `check --pair` of that pair that epsilon is exactly 0 there."""
+    found = json.loads(overclaim("exact", name, "--json").stdout)
+    (tmp_path / "pair.json").write_text(json.dumps(found))
+    record = json.loads(overclaim("check", name, "--pair", tmp_path / "pair.json", "--runs", 2000, "--json").stdout)
+    assert record["exact_epsilon"] == found["epsilon"][f"{record['claimed']['delta']:g}"]
+    bare = json.loads(overclaim("check", name, "--runs", 2000, "--json").stdout)
+    assert record["parameters"] == bare["parameters"]
+
+
+def test_worlds_of_another_length_than_the_example_are_of_another_game():
+    """Longer sequences were refused, since the horizon is 4; shorter ones were audited with that horizon."""
+    target = "asi-raman-talwar/batched-exp3"
+    ones = [[1.0, 1.0]] * 5
+    for rounds in (2, 4, 5):
+        left, right = ones[:rounds], [[0.0, 1.0], *ones[1:rounds]]
+        given = Task(target=target, left=left, right=right), Task(target=target, pair=Pair(left, right))
+        assert [task.in_example().prepare().rounds for task in given] == [rounds, rounds]
+        assert [task.in_example() != task for task in given] == [rounds == 4] * 2
+    one_arm = Task(target="agarwal-singh/reduction-exp2-actions").in_example()
+    two_arms = Pair([[0.5, 0.5]] * one_arm.rounds, [[0.0, 0.5], *[[0.5, 0.5]] * (one_arm.rounds - 1)])
+    assert one_arm.arms == 1
+    assert Task(target=one_arm.target, pair=two_arms).in_example().prepare().setting.arms == 2
 
 
 @pytest.mark.parametrize("said", [("surface", "actions"), ("neighbours", "replace")], ids=" ".join)
