@@ -218,8 +218,8 @@ WHERE = options(
     click.option(
         "--engine",
         "workers",
-        type=click.Choice(["processes", "dask"]),
-        default="processes",
+        type=click.Choice(["local", "dask"]),
+        default="local",
         show_default=True,
         help="Where runs are certified: here, or on the workers of a dask scheduler.",
     ),

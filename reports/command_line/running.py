@@ -310,7 +310,7 @@ def cluster_of(workers: str, scheduler: str | None) -> Cluster | None:
     """Return the cluster that was asked for, reached and found to be of this version."""
     from ...audit.play.cluster import Cluster
 
-    if workers == "processes":
+    if workers == "local":
         if scheduler is not None:
             raise ValueError("--scheduler goes with --engine dask")
         return None

@@ -334,6 +334,13 @@ def test_a_cluster_asked_for_wrongly(folder, monkeypatch, words, message):
     assert not Path("out/ledger.sqlite").exists()
 
 
+@pytest.mark.parametrize("command", [["run", "plan.toml"], ["check", "agarwal-singh/reduction-threshold"]])
+def test_this_machine_can_be_asked_for(folder, command):
+    """It was called `processes`."""
+    result = CliRunner().invoke(main, [*command, "--engine", "local", "--scheduler", "tcp://127.0.0.1:1"])
+    assert "--scheduler goes with --engine dask" in result.stderr
+
+
 def test_without_dask(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ClusterError, match=r"pip install 'overclaim\[cluster\]'"):
