@@ -36,7 +36,7 @@ class Request:
     """What is asked of one audit: a target, a setting, a budget, an expectation. What is None is the target's default.
 
     `epsilon` is the claim, unless `measure` is. It also sets the noise of a catalogue target that has an epsilon,
-    unless `parameters` do.
+    unless `parameters` do, or it is 0.
     The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null. Or pairs are
     searched that fit the JSON Schema `input_schema`; then `neighbours` is their relation. Those of a learner are
     sequences of rounds.

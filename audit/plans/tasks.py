@@ -113,7 +113,7 @@ class Task(Request):
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
         rounds = self.rounds or self.worlds_rounds
-        given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
+        given = {"epsilon": self._of_noise, "delta": self.delta, "rounds": rounds, "arms": self.arms}
         changes = {"losses": losses_given_once(self.losses, setting), **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
         if chosen.losses not in LOSS_SET_NAMES:
@@ -160,7 +160,7 @@ class Task(Request):
         return next(own, None) or next((case for case in searched if case.pair is None or given is None), None)
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
-        mechanism = specimen.build(**{"epsilon": self.epsilon, **own})
+        mechanism = specimen.build(**{"epsilon": self._of_noise, **own})
         claim = self._said(Claim(measure=claim_of(mechanism), source=specimen.source))
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
@@ -203,6 +203,11 @@ class Task(Request):
             weakening=how,
             searched_inputs=inputs,
         )
+
+    @property
+    def _of_noise(self) -> float | None:
+        """The epsilon that sets the noise; None of a claim (0, delta), which bounds the total variation alone."""
+        return None if self.epsilon == 0 and self.delta else self.epsilon
 
     def _said(self, own: Claim) -> Claim:
         """Return the claim that is asked for about a mechanism: its own, or one that is not said where its own is."""

@@ -194,7 +194,7 @@ SURFACE = options(
 )
 EPSILON = (
     "Claimed epsilon, in nats. It also sets the noise of a catalogue target that has an epsilon, unless --set epsilon "
-    "does.  [default: the target's own]"
+    "does, or it is 0.  [default: the target's own]"
 )
 DELTA = (
     "Claimed delta. It also sets the noise of a catalogue learner that has a delta, unless --set delta does.  "

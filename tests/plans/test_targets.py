@@ -118,6 +118,19 @@ def test_a_mechanism_is_held_to_what_is_claimed_of_it(target, asked, claimed):
 
 
 @pytest.mark.parametrize(
+    "target", ["mechanisms/laplace", "agarwal-singh/ftpl-simplex", "asi-raman-talwar/batched-exp3"]
+)
+def test_a_claim_of_total_variation_sets_no_noise(target):
+    """As those in other measures do not: it was refused, since no noise is calibrated to an epsilon of 0."""
+    task = Task(target=target, epsilon=0.0, delta=0.25).in_example()
+    assert task.prepare().claim.measure == ApproxDP(0.0, 0.25)
+    other = Task(target=target, epsilon=1.0, delta=0.25).in_example()
+    assert repr(task.prepare().target) == repr(other.prepare().target)
+    with pytest.raises(ValueError, match="epsilon must be positive"):
+        Task(target=target, epsilon=0.0, delta=0.0).in_example().prepare()
+
+
+@pytest.mark.parametrize(
     ("target", "own", "other"),
     [
         ("libraries/opendp/make_laplace-int", {"epsilon": 1.0}, {"epsilon": 0.1}),
