@@ -156,13 +156,14 @@ class Account:
         """Return that of a pair that was traced for a claim: for it, or for one of its points."""
         assert tracing.pair_upper is not None
         measure, spent = claim.measure, tracing.pair_upper.epsilon
-        if claim.delta != traced.delta and tracing.pair_upper.how != "bounded":
-            spent = _epsilon_of_path(tracing, claim.delta)
+        how = tracing.pair_upper.how
+        if (how == "sampled" and claim.delta) or (how != "bounded" and claim.delta != traced.delta):
+            spent = _epsilon_of_path(tracing, claim.delta)  # the bound adds up what calls of sampled paths cost at 0
         at = measure_words.at_delta(claim.delta)
         if measure.is_epsilon:
             return cls("epsilon", spent, claim.epsilon, at if isinstance(traced.measure, Profile) else "")
         own, beside = level_of_path(tracing, measure), measure_words.beside(measure.to_json())
-        if own is not None and tracing.pair_upper.how != "bounded":
+        if own is not None and how != "bounded":
             pure, _, rho = _parts(tracing)
             return cls(measure.unit, own, measure.level, beside, about="at most " if pure or rho else "")
         implied = f", for the epsilon {claim.epsilon:.4g}{at} that the claim implies"

@@ -314,6 +314,9 @@ def test_a_cause_is_told_in_the_claims_own_measure(measure, allowed, words):
             "noise is calibrated for 0.4055 (Laplace(scale 1)); it costs at most delta 0.4622 at epsilon 0",
         ),
         (Profile(((2.0, 0.1), (0.0, 0.2))), "it costs at most delta 0.4622 at epsilon 0"),
+        # At delta 0 it costs 1, and there alone.
+        (ApproxDP(0.5, 0.1), "it costs epsilon 0.789"),
+        (Profile(((0.5, 0.1),)), "it costs epsilon 0.789"),
     ],
     ids=str,
 )
@@ -322,6 +325,15 @@ def test_laplace_noise_is_blamed_for_claims_that_it_breaks_in_another_measure(me
     why = cause(tracing(lambda data, rng: data + rng.laplace(), DataPair(1, 0), claim), claim)
     assert why.kind == "calls"
     assert words in why.text
+
+
+@pytest.mark.parametrize("measure", [ApproxDP(0.9, 0.1), Profile(((0.9, 0.1),))], ids=str)
+def test_noise_that_keeps_a_claim_at_its_delta_is_not_blamed(measure):
+    """It was, since the epsilon that it costs at delta 0 is more than the claim's."""
+    claim = Claim(measure=measure)
+    why = cause(tracing(lambda data, rng: data + rng.laplace(), DataPair(1, 0), claim), claim)
+    assert why.kind == "law"
+    assert "they cost at most epsilon 0.789" in why.text
 
 
 class Uniform:
