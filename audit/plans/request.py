@@ -136,10 +136,10 @@ class Request:
 
     @property
     def worlds_rounds(self) -> int | None:
-        """How many rounds the worlds have that are given, the longer one; None where none are."""
+        """How many rounds the worlds have that are given, the longer one; None where none are, or both are empty."""
         if self.pair is not None:
             return self.pair.rounds
-        return max((len(side) for side in self.inputs().values() if isinstance(side, list | tuple)), default=None)
+        return max((len(side) for side in self.inputs().values() if isinstance(side, list | tuple)), default=0) or None
 
     def _given_inputs(self) -> dict[str, object]:
         return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}

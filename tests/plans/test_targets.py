@@ -117,6 +117,12 @@ def test_a_mechanism_is_held_to_what_is_claimed_of_it(target, asked, claimed):
     assert Task(target=target, **asked).prepare().claim.measure == claimed
 
 
+@pytest.mark.parametrize("name", entries())
+def test_empty_worlds_set_no_horizon(name):
+    """With a horizon of 0 half of the entries divided by it: an internal error, or "math domain error"."""
+    assert Task(target=name, left=[], right=[]).prepare().rounds == Task(target=name).prepare().rounds
+
+
 @pytest.mark.parametrize(
     "target", ["mechanisms/laplace", "agarwal-singh/ftpl-simplex", "asi-raman-talwar/batched-exp3"]
 )

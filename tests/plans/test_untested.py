@@ -298,6 +298,8 @@ def test_worlds_of_another_length_than_the_example_are_of_another_game():
         given = Task(target=target, left=left, right=right), Task(target=target, pair=Pair(left, right))
         assert [task.in_example().prepare().rounds for task in given] == [rounds, rounds]
         assert [task.in_example() != task for task in given] == [rounds == 4] * 2
+    empty = Task(target=target, left=[], right=[]).in_example()
+    assert empty.prepare().rounds == 4  # and it is the audit that says that they are empty
     one_arm = Task(target="agarwal-singh/reduction-exp2-actions").in_example()
     two_arms = Pair([[0.5, 0.5]] * one_arm.rounds, [[0.0, 0.5], *[[0.5, 0.5]] * (one_arm.rounds - 1)])
     assert one_arm.arms == 1
