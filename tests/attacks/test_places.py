@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.assumptions.attributes import WithAttributes
+from overclaim.audit.attacks.encoding.encoder import Encoder
 from overclaim.audit.attacks.encoding.places import NO_SCALARS, Size, placed, scalars
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
@@ -226,3 +227,26 @@ def test_large_numbers_in_texts_warn_of_nothing():
         warnings.simplefilter("error")
         result = falsify_mechanism(text, Claim(epsilon=1.0), left=1, right=0, runs=2000)
     assert result.verdict is Verdict.FALSIFIED
+
+
+def with_flag(form, flag, rng):
+    """Return an output with many varying parts of which the hundredth is a flag."""
+    parts = rng.integers(2, size=120).tolist()
+    parts[99] = 2 + flag
+    if form == "rows":
+        return "\n".join(f"{i},{part}" for i, part in enumerate(parts))
+    if form == "words":
+        return " ".join("abcd"[part] for part in parts)
+    if form == "texts":
+        return [f"{part} of {rng.integers(10**6)}" for part in parts]
+    return bytes(parts) if form == "bytes" else "".join(map(str, parts))
+
+
+@pytest.mark.parametrize("form", ["rows", "words", "texts", "bytes", "digits"])
+def test_what_stands_late_in_a_text_or_in_a_list_of_texts_is_seen(form):
+    """Of the first 64 pieces, or characters, or texts the hundredth is none: seed 26510."""
+    rng = np.random.default_rng(26510)
+    flags = rng.integers(2, size=400)
+    outputs = [with_flag(form, int(flag), rng) for flag in flags]
+    varying = [column for column in Encoder.fit(outputs)(outputs) if column.std()]
+    assert any(abs(np.corrcoef(column, flags)[0, 1]) > 0.999 for column in varying)

@@ -44,9 +44,9 @@ FEW_TEXTS = 64
 FEW_RUNS = 400
 #: Codes of a category that training has not seen, and of a place that an output has not.
 UNSEEN, MISSING = -1.0, -2.0
-#: With more places than this, those that hardly any output has are left out, and the texts of later ones not split;
+#: With more places than this, those that hardly any output has are left out; the most places whose texts are split;
 #: and the most parts of lists and sets that are counted.
-_MANY_PLACES, MOST_COUNTED = 64, 512
+_MANY_PLACES, MOST_SPLIT, MOST_COUNTED = 64, 256, 512
 #: Stands among the parts that are counted for those that repeat others.
 _REPEATED = Size("repeated", 0)
 #: Scalars of these very types are seen as the same where they are equal.
@@ -231,7 +231,7 @@ class Encoder:
             for path, _, leaves in _read_otherwise(held, ids, ends):
                 seen[path].add(leaves)
         split = {path: seen[path].aligned for path in sorted(seen, key=_in_order) if seen[path].many_texts}
-        split = dict(list(split.items())[:_MANY_PLACES])
+        split = dict(list(split.items())[:MOST_SPLIT])
         for text in texts:
             for path, _, leaves in tokens_of(text, split):
                 seen[path].add(leaves)
