@@ -143,7 +143,8 @@ def neighbours_words(neighbours: str) -> str:
 def check_claim(claim: object) -> None:
     """Raise ValueError unless it is a `Claim`."""
     if not isinstance(claim, Claim):
-        raise ValueError(f"claim must be a Claim, such as Claim(epsilon=1.0), got {claim!r}")
+        such = f"Claim(measure={claim!r})" if isinstance(claim, Measure) else "Claim(epsilon=1.0)"
+        raise ValueError(f"claim must be a Claim, such as {such}, got {claim!r}")
 
 
 def _stated(epsilon: float | None, delta: float | None, measure: Measure | None) -> Measure:

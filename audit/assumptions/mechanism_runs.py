@@ -224,7 +224,21 @@ def called(mechanism: Any, data: object, *others: object) -> object:
         if isinstance(error, LearnerError):  # which says whose method raised what
             raise RefusedInputError(f"on {_on(data)}: {error}") from error
         kind, colon, message = said(error).partition(": ")
-        raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}") from error
+        more = _generator_as(mechanism)
+        raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}{more}") from error
+
+
+def _generator_as(mechanism: Callable[..., object]) -> str:
+    """Say that the generator took the place of a setting, as in `def count(data, epsilon=1.0)`."""
+    if getattr(mechanism, "batched", False):
+        return ""
+    try:
+        second = list(inspect.signature(mechanism).parameters.values())[1]
+    except (TypeError, ValueError, IndexError):  # of a C extension it is not told
+        return ""
+    if second.default is second.empty or second.name == "rng":
+        return ""
+    return f"; it is called as mechanism(data, rng), so that its {second.name} was the generator"
 
 
 def _takes(mechanism: Callable[..., object], *arguments: object) -> bool:

@@ -22,6 +22,7 @@ from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.measures.approximate import ApproxDP
+from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.one_shot.zoo import zoo
 
 CLAIM = Claim(epsilon=1.0)
@@ -402,12 +403,37 @@ def test_a_mechanisms_claim_says_nothing_of_a_game(said, words, inputs):
         falsify_mechanism(lambda data, rng: rng.laplace(), Claim(epsilon=1.0, **said), **inputs)
 
 
+def with_epsilon(data, epsilon=1.0, rng=None):
+    return sum(data) + rng.laplace(scale=1 / epsilon)
+
+
+def with_state(data, random_state=None):
+    return sum(data) + np.random.RandomState(random_state).laplace()
+
+
+def broken_by_itself(data, rng=None):
+    return sum(data) + rng.laplace("wide")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "setting"), [(with_epsilon, "epsilon"), (with_state, "random_state"), (broken_by_itself, None)]
+)
+def test_who_takes_the_generator_for_a_setting_is_told(mechanism, setting):
+    """It was told of operands of a division alone."""
+    with pytest.raises(LearnerError, match="raised") as caught:
+        audit(mechanism)
+    told = f"it is called as mechanism(data, rng), so that its {setting} was the generator" if setting else ""
+    assert str(caught.value).partition("; ")[2] == told
+
+
 def test_a_claim_that_is_none_is_not_the_targets_fault():
     message = r"claim must be a Claim, such as Claim\(epsilon=1.0\), got 1.0"
     with pytest.raises(ValueError, match=message):
         falsify_mechanism(lambda data, rng: 0, 1.0, left=[1], right=[2])
     with pytest.raises(ValueError, match=message):
         falsify(Threshold(arms=2, threshold=0.5), 1.0, rounds=2)
+    with pytest.raises(ValueError, match=r"such as Claim\(measure=GDP\(mu=1.0\)\), got GDP"):
+        falsify_mechanism(lambda data, rng: 0, GDP(1.0), left=[1], right=[2])
     with pytest.raises(ValueError, match="weaken must be true, false, a parameter's name or a function"):
         falsify(Threshold(arms=2, threshold=0.5), CLAIM, rounds=2, weaken=2.0)
 
