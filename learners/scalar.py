@@ -313,7 +313,8 @@ def _arguments(make: Callable[..., object], offered: set[str], parameters: Mappi
             "rounds that returns a batched learner"
         )
     if missing and (open_ended or "rng" not in offered or offered <= named.keys()):
-        raise ValueError(f"{name} needs a value for {', '.join(missing)}")
+        sets = " ".join(f"--set {parameter}=..." for parameter in missing)
+        raise ValueError(f"{name} needs a value for {', '.join(missing)}: {sets}, or a default")
     return offered if open_ended and "rng" in offered else offered & named.keys()
 
 

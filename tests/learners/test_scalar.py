@@ -224,7 +224,7 @@ def test_parameters_reach_the_constructor_and_unknown_ones_are_named():
     def needs(self, arms, rounds, rng, eta):
         raise AssertionError
 
-    with pytest.raises(ValueError, match="Mine needs a value for eta"):
+    with pytest.raises(ValueError, match=r"^Mine needs a value for eta: --set eta=\.\.\., or a default$"):
         as_learner(with_method("__init__", needs), arms=2, rounds=2)
 
 
