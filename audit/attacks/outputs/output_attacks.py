@@ -15,6 +15,7 @@ from .binned_regressions import BinnedRegression
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ByCategory, Patterns, Table
 from .interactions import Interacting, interactions
 from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature
+from .parities import Parities
 from .regressions import Logistic, OnAll, OnColumns, OnFew
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
@@ -55,6 +56,7 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
         worth += [BinnedRegression(step) for step in (BIN_STEPS if thorough else (SEARCH_STEP,))]
     if thorough:
         worth += ByCategory.worth(train)
+        worth += Parities.worth(train)
     picked = screen(train, 4 if thorough else 2)
     for i, sign in picked.items():
         worth += [SingleFeature(i, features.names[i], one) for one in ((1.0, -1.0) if train.coupled else (sign,))]
