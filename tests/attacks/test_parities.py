@@ -49,11 +49,26 @@ def test_one_with_its_epsilon_survives():
 
 
 def test_no_parity_is_found_where_row_and_bit_say_nothing():
-    """Of 40 columns of runs: the chance is 4e-5 at most, seed 26522."""
+    """Of 80 attacks 5 or more are found with a chance of 3e-8: each with one of 1e-3. Seed 26522."""
     rng = np.random.default_rng(26522)
+    found = 0
     for _ in range(40):
-        columns = np.array([rng.integers(300, size=2000), rng.integers(2, size=2000)], dtype=float)
-        assert Parities.worth(Features(columns).view(columns).labelled(rng.random(2000) < 0.5)) == []
+        columns = np.array([rng.integers(top, size=2000) for top in (300, 2, 6)], dtype=float)
+        found += len(Parities.worth(Features(columns).view(columns).labelled(rng.random(2000) < 0.5)))
+    assert found < 5
+
+
+def test_what_a_hash_that_was_drawn_says_of_the_parity_is_found():
+    """A Hadamard count mean sketch of twice its epsilon: .54 was certified, and a claim of 1 survived."""
+
+    def sketch(data, rng):
+        hashed, row = int(rng.integers(8)), int(rng.integers(64))
+        place = (data * 7919 + hashed * 104729 + data * hashed * 31) % 64
+        lies = rng.random() > 1 / (1 + math.exp(-2.0))
+        return {"hash": hashed, "row": row, "bit": 1 - 2 * ((row & place).bit_count() % 2 ^ int(lies))}
+
+    result = falsify_mechanism(sketch, Claim(epsilon=1.0), left=3, right=29, runs=6000, seed=26515)
+    assert result.epsilon_lower > 1.4
 
 
 def test_what_training_has_not_seen_says_nothing():
@@ -67,9 +82,9 @@ def test_what_training_has_not_seen_says_nothing():
     score = attack.learn(features.view(columns).labelled(left))
     assert (score(features.view(strange)) == 0).all()
     told = score(features.view(columns))
-    assert np.mean(told[left]) > 0.4 > -0.4 > np.mean(told[~left])
+    assert np.mean(told[left]) > 0.2 > -0.2 > np.mean(told[~left])
 
 
 def test_the_transform_is_that_of_hadamards_matrix():
     values = np.arange(16.0) ** 2
-    np.testing.assert_array_equal(_of_parities(values), hadamard(16) @ values)
+    np.testing.assert_array_equal(_of_parities(np.array([values, -values])), np.outer([1, -1], hadamard(16) @ values))

@@ -2,12 +2,18 @@
 
 Such a report is a row that was drawn, and the noisy entry of the input's column in that row of a Hadamard matrix: the
 parity of the bits that row and input share. Among many rows each has few runs, but all of them tell the same parity.
+Of several hashes [1]_ it hangs on which was drawn.
+
+References
+----------
+.. [1] Differential Privacy Team, Apple. Learning with privacy at scale. 2017: the Hadamard count mean sketch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product, starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +24,10 @@ from ...statistics.bounds.rounding import rounded
 from ..encoding.features import LabelledView, Labels, View
 from .learned import SCREENED, OutputAttack
 
-#: Rows are whole numbers below this; and the most columns of rows, and of bits, that are looked at, the first.
-MOST_ROWS, MOST_LOOKED_AT = 4096, 8
-#: The chance that a parity is taken which says nothing of the worlds.
-BY_CHANCE = 1e-6
+#: Rows are whole numbers below this; and the most columns of rows, of bits and of hashes that are read: the first.
+MOST_ROWS, MOST_READ = 4096, 4
+#: The chance that any parity is taken where none says anything of the worlds.
+BY_CHANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,13 @@ class Parities(OutputAttack):
     ----------
     row, bit : int
         The columns.
+    drawn : int, optional
+        The column of the hash that was drawn.
     """
 
     row: int
     bit: int
+    drawn: int | None = None
 
     name = "parities of a row number"
 
@@ -46,22 +55,39 @@ class Parities(OutputAttack):
             return []
         few, columns = train.thinned(SCREENED), train.features.columns
         rows = [i for i, one in enumerate(columns) if one.whole and _are_rows(train.columns[i]).all()]
-        bits = [i for i, one in enumerate(columns) if one.discrete and one.values.size == 2]
-        pairs = [cls(row, bit) for row in rows[:MOST_LOOKED_AT] for bit in bits[:MOST_LOOKED_AT]]
-        return [pair for pair in pairs if pair._weights(few).any()]
+        codes = [i for i, one in enumerate(columns) if one.discrete and one.values.size > 1]
+        bits = [i for i in codes if columns[i].values.size == 2][:MOST_READ]
+        those = product(rows[:MOST_READ], bits, [None, *codes[:MOST_READ]])
+        return [one for one in starmap(cls, those) if one.bit != one.drawn and one._weights(few).any()]
 
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
         """Weigh the parities."""
         told = _of_parities(self._weights(train.thinned(SCREENED)))
-        return lambda view: rounded(self._signs(view) * told[_rows_of(view.columns[self.row])])
+
+        def score(view: View) -> Floats:
+            rows = _rows_of(view.columns[self.row])
+            signs = np.where(rows < told.shape[1], self._signs(view), 0.0)
+            return rounded(signs * told[self._hashes(view), rows % told.shape[1]])
+
+        return score
 
     def _weights(self, train: LabelledView) -> Floats:
-        """Return how far every parity goes with the left world, 0 where that may be by chance."""
-        rows, left = _rows_of(train.columns[self.row]), train.left
+        """Return how far every parity goes with the left world, of each hash; 0 where that may be by chance."""
+        rows, hashes, left = _rows_of(train.columns[self.row]), self._hashes(train), train.left
+        size = 1 << int(rows.max()).bit_length()
+        count = 1 if self.drawn is None else train.features.columns[self.drawn].values.size + 1
         with_left = self._signs(train) * (left - left.mean())
-        weights = _of_parities(np.bincount(rows, with_left, MOST_ROWS).astype(np.float64)) / left.size
-        surely = special.ndtri(1 - BY_CHANCE / 2 / MOST_ROWS) * np.sqrt(np.mean(with_left**2) / left.size)
-        return np.where(rounded(np.abs(weights)) > surely, weights, 0.0)
+        sums = np.bincount(hashes * size + rows, with_left, count * size).astype(np.float64)
+        sums = _of_parities(sums.reshape(count, size))
+        spread = np.sqrt(np.bincount(hashes, with_left**2, count))[:, None]
+        surely = special.ndtri(1 - BY_CHANCE / 2 / sums.size) * spread
+        runs = np.maximum(np.bincount(hashes, minlength=count), 1)[:, None]
+        return np.where(rounded(np.abs(sums)) > rounded(surely), sums / runs, 0.0)
+
+    def _hashes(self, view: View) -> NDArray[np.intp]:
+        """Return which hash was drawn, from 1 on; 0 for others."""
+        zeros = np.zeros(view.columns.shape[1], dtype=np.intp)
+        return zeros if self.drawn is None else zeros + view.kinds(self.drawn)
 
     def _signs(self, view: View) -> Floats:
         """Return the bit as 1 or -1; 0 where row or bit is none."""
@@ -79,10 +105,10 @@ def _rows_of(numbers: Floats) -> NDArray[np.intp]:
 
 
 def _of_parities(values: Floats) -> Floats:
-    """Return the sums of values with the signs of every parity of their places: the Walsh-Hadamard transform."""
+    """Return the sums of every row's values with the signs of each parity of their places, its Walsh transform."""
     sums, width = values, 1
-    while width < sums.size:
-        pairs = sums.reshape(-1, 2, width)
-        sums = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
-        width *= 2
+    while width < values.shape[1]:
+        pairs = sums.reshape(len(values), -1, 2, width)
+        sums = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
+        sums, width = sums.reshape(values.shape), 2 * width
     return sums
