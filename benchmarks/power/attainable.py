@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,6 @@ FEW, LEVELS, NEAR = 30.0, 4, 0.7
 #: How many of the best events by that are averaged over the law of their counts; an expected count below which each
 #: count has its part in that, to so many standard deviations; and the points of a quadrature that does for others.
 FINALISTS, EACH, REACH, POINTS = 6, 25.0, 7.0, 7
-#: Shares of the runs that may choose, and simulated races.
-RACES, SHARES = 4000, (0.05, 0.1, 0.2, 0.3)
 
 
 def attainable(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float) -> tuple[float, float]:
@@ -35,44 +33,6 @@ def attainable(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: flo
     events = [event for pair in pairs for event in best_events(law(mechanism, pair), runs=runs, alpha=alpha)]
     events.sort(key=lambda event: -event.worth)
     return max(event.over_chance() for event in events[:FINALISTS])
-
-
-def chosen(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float) -> tuple[float, float, int]:
-    """Return the bound (nats) of one who knows each pair's best event, not its rates; his share and heats.
-
-    With a share of the runs he chooses a pair, in heats that halve the field, by lower limits on the log ratio from
-    the counts of all heats; with the rest he certifies. The best share and number of heats are taken.
-    """
-    laws = [law(mechanism, pair) for pair in pairs]
-    field = [max(best_events(table, runs=runs, alpha=alpha), key=lambda event: event.worth) for table in laws]
-    z = float(stats.norm.ppf(1 - alpha))
-    options = []
-    for share in SHARES:
-        bounds = np.array([event.of(1 - share).over_chance()[0] for event in field])
-        for heats in range(1, math.ceil(math.log2(len(field))) + 1):
-            winners = _winners(field, share, heats, z, np.random.default_rng(0))
-            options.append((float(bounds[winners].mean()), share, heats))
-    return max(options)
-
-
-def _winners(
-    field: Sequence[LikelyEvent], share: float, heats: int, z: float, rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """Return which event wins each of many races: (RACES,)."""
-    live = np.ones((len(field), RACES), dtype=bool)
-    counts, played = np.zeros((2, *live.shape)), np.zeros((len(field), RACES))
-    left = len(field)
-    for heat in range(heats):
-        part = share / heats / left
-        left = 1 if heat + 1 == heats else math.ceil(left / 2)
-        played[live] += part
-        for i, event in enumerate(field):
-            counts[:, i, live[i]] += event.of(part).drawn(rng, np.count_nonzero(live[i]))
-        right, wrong = (counts + 0.5) * (1 - share) / played
-        sizes = np.array([event.right[1] / event.wrong[1] for event in field])[:, None]
-        limits = np.log(right / wrong / sizes) - z * np.sqrt(1 / right + 1 / wrong)
-        live = np.argsort(np.argsort(-np.where(live, limits, -math.inf), axis=0), axis=0) < left
-    return live.argmax(axis=0)
 
 
 Bound = Callable[[Counts, Counts, Counts], Floats]
@@ -108,15 +68,6 @@ class LikelyEvent:
         every = self.bound(*np.broadcast_arrays(counts[0][:, None], counts[1], np.array(self.played)))
         mean = float(chances[0] @ every @ chances[1])
         return mean, math.sqrt(max(0.0, float(chances[0] @ (every - mean) ** 2 @ chances[1])))
-
-    def of(self, share: float) -> LikelyEvent:
-        """Return the event as it is expected of a share of the runs."""
-        right, wrong = ((many * share, int(runs * share)) for many, runs in (self.right, self.wrong))
-        return replace(self, right=right, wrong=wrong, played=int(self.played * share))
-
-    def drawn(self, rng: np.random.Generator, audits: int) -> Counts:
-        """Return the right and the wrong guesses of audits: (2, audits)."""
-        return np.array([rng.binomial(runs, min(1.0, many / runs), audits) for many, runs in (self.right, self.wrong)])
 
 
 def best_events(table: Floats, *, runs: int, alpha: float) -> list[LikelyEvent]:

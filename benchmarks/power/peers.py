@@ -22,7 +22,7 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.statistics.events import Counts, bound_of
 from overclaim.benchmarks import tables
-from overclaim.benchmarks.power.attainable import attainable, chosen
+from overclaim.benchmarks.power.attainable import attainable
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.one_shot.sparse_vector import SparseVector1
 from overclaim.mechanisms.one_shot.zoo import zoo
@@ -284,22 +284,6 @@ def renew(names, jobs):
         write("dp_sniper", "DP-Sniper's own table", list(rows.values()), OF_LONG)
 
 
-def choosers(names, runs, jobs):
-    """Print what one is expected to certify who knows each pair's best event and chooses a pair by its counts."""
-    for name, (bound, share, heats) in zip(
-        names, tables.spread(chosen_of, [(n, runs) for n in names], jobs), strict=True
-    ):
-        print(f"{name}: {bound:.4g}, with {share} of the runs to choose by, in {heats} heats")
-
-
-def chosen_of(name, runs):
-    """Return the bound, and the share and number of heats that it takes, in a row of either table."""
-    of_six = name in SIX
-    mechanism = build(SIX[name][0], 1.0) if of_six else build(name, 0.1)
-    inputs = pairs(SIX[name][0] if of_six else name)
-    return chosen(mechanism, inputs, runs=200_000 if of_six else runs, alpha=0.05 if of_six else 0.1)
-
-
 def chance(result):
     """Return the standard deviation of a bound by the chance of its certification: blocks of runs drawn again."""
     rng, blocks = np.random.default_rng(0), np.array([block.numbers for block in result.blocks])
@@ -326,7 +310,6 @@ def main():
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--long", nargs="*", type=of_table, metavar="NAME", help="DP-Sniper's table")
     parser.add_argument("--attainable", nargs="*", type=of_table, metavar="NAME", help="in DP-Sniper's table, again")
-    parser.add_argument("--chosen", nargs="*", type=tables.one_of({**TABLE, **SIX}), metavar="NAME", help="at best")
     parser.add_argument("--runs", type=float, default=2e7, help="of the long table")
     parser.add_argument("--seeds", type=int, default=24, help="of the six mechanisms, of the long table")
     parser.add_argument("--jobs", type=int, default=1, help="processes; they slow each other down")
@@ -335,8 +318,6 @@ def main():
         alarms(choices.alarms, choices.audits, choices.jobs)
     elif choices.attainable is not None:
         renew(choices.attainable, choices.jobs)
-    elif choices.chosen is not None:
-        choosers(choices.chosen, int(choices.runs), choices.jobs)
     elif choices.long is not None:
         long(choices.long, int(choices.runs), choices.seeds, choices.jobs)
     else:
