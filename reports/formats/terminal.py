@@ -51,8 +51,8 @@ RULER_END = 2.5
 
 
 def width() -> int:
-    """Return the columns to fill."""
-    return min(shutil.get_terminal_size((100, 24)).columns, 140)
+    """Return the columns to fill; a file or a log cuts off none."""
+    return min(shutil.get_terminal_size((140, 24)).columns, 140)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -134,7 +134,9 @@ def claims_table(record: RunRecord) -> str:
             # What is of no paper, in a file here, does not stand beneath the heading of one.
             lines += [click.style(shorten(group or "claims", columns), bold=True)] if group or paper else []
             paper = group
-        label = shorten(f"{shorten(short, longest):<{longest}}  {its}", room)
+        apart = its[len(setting(claim)) :]  # is cut off last
+        apart = apart if len(apart) <= room // 2 else ""
+        label = shorten(f"{shorten(short, longest):<{longest}}  {its.removesuffix(apart)}", room - len(apart)) + apart
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
     if any(exact_words(claim) != "-" for claim in claims):

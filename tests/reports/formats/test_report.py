@@ -211,7 +211,6 @@ def test_other_losses_or_neighbours_are_compared_at_the_same_noise(record):
 )
 def test_claims_of_one_target_are_told_apart(record, other, said, monkeypatch):
     """Rows with the same words and contrary verdicts contradict each other: what differs first is said, no more."""
-    monkeypatch.setenv("COLUMNS", "120")
     record = copy.deepcopy(record)
     record["claims"] = [record["claims"][0], {**record["claims"][0], **other}]
     shown = [claim["setting"] for claim in view(record)["claims"]]
@@ -220,7 +219,12 @@ def test_claims_of_one_target_are_told_apart(record, other, said, monkeypatch):
         assert not any("=" in setting.replace("T\u00a0=", "") for setting in shown)
         return
     assert shown[1].endswith(f", {said}")
-    for text in (markdown(record), click.unstyle(claims_table(record)), render(record)):
+    tables = []
+    for columns in ("80", "120"):
+        monkeypatch.setenv("COLUMNS", columns)
+        tables.append(click.unstyle(claims_table(record)).partition("unexpected")[0])
+        assert all(len(line) <= int(columns) for line in tables[-1].splitlines())
+    for text in (*tables, markdown(record), render(record)):
         assert said in text
 
 
