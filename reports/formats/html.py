@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -121,10 +122,7 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     """Return what the template shows."""
     record = legible(record)
     alpha = record["alpha"]
-    settings = ruler.settings(record["claims"])
-    claims = [
-        _claim(claim, i, told) for i, (claim, told) in enumerate(zip(record["claims"], settings, strict=True), 1)
-    ]
+    claims = list(map(_claim, record["claims"], count(1), ruler.settings(record["claims"])))
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
     worst = sorted(falsified, key=lambda c: -c["bound"] / c["level"])[:MOST_FIGURES]
     for claim in falsified:
