@@ -119,7 +119,8 @@ def claims_table(record: RunRecord) -> str:
     shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
     longest = min(max((len(name) for name in shorts), default=0), 24)
     bar = 20 if columns >= 110 else 10
-    told = [visible_line(text) for text in settings(claims, [setting(c) for c in claims], " ")]
+    own = [setting(claim) for claim in claims]
+    told = [visible_line(text) for text in settings(claims, own, " ")]
     room = max(min(columns - bar - 37, longest + 2 + max(map(len, told), default=0)), 12)
     claim_at = round(bar / RULER_END)
     heads = (
@@ -128,13 +129,13 @@ def claims_table(record: RunRecord) -> str:
         + f"{'at least':>10}{'claimed':>8} {'exact':>7}{'blind':>7}"
     )
     lines, paper = [" " * (room + 4) + heads] if claims else [], None
-    for claim, short, its in zip(claims, shorts, told, strict=True):
+    for claim, short, usual, its in zip(claims, shorts, own, told, strict=True):
         group = visible_line(claim["name"]).rpartition("/")[0]
         if group != paper:
             # What is of no paper, in a file here, does not stand beneath the heading of one.
             lines += [click.style(shorten(group or "claims", columns), bold=True)] if group or paper else []
             paper = group
-        apart = its[len(setting(claim)) :]  # is cut off last
+        apart = its[len(usual) :]  # is cut off last
         apart = apart if len(apart) <= room // 2 else ""
         label = shorten(f"{shorten(short, longest):<{longest}}  {its.removesuffix(apart)}", room - len(apart)) + apart
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
