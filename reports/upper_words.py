@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..audit.statistics.digits import at_most, within
+from ..audit.statistics.digits import at_most, exceeds, within
 from ..audit.statistics.measure_words import beside, is_epsilon, unit_of
 from .reading import measure_of
 from .record_types import ClaimRecord
@@ -13,8 +13,6 @@ from .record_types import ClaimRecord
 if TYPE_CHECKING:
     from ..audit.traces.trace_types import PlaceJson
 
-#: Bounds and claims closer than this, relatively, are equal.
-_SAME = 1e-9
 #: Rooms whose code makes noisy calls.
 _OURS = ("mechanisms/", "learners/")
 
@@ -33,7 +31,7 @@ def binding_where(claim: ClaimRecord) -> str:
 def is_bounded(claim: ClaimRecord) -> bool:
     """Tell whether a claim survived and traces bound its epsilon by no more than is claimed."""
     upper = binding(claim)
-    within = upper is not None and is_epsilon(measure_of(claim)) and upper <= claim["claimed"]["epsilon"] * (1 + _SAME)
+    within = upper is not None and is_epsilon(measure_of(claim)) and not exceeds(upper, claim["claimed"]["epsilon"])
     return claim["verdict"] == "SURVIVED" and within and not _contradicted(claim)
 
 
@@ -66,20 +64,25 @@ def _bounds(claim: ClaimRecord) -> list[str]:
         return []
     what = "it" if claim.get("upper_how") == "sampled" else "the upper bound"  # of sampled paths there is none
     rests = f"{what} rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
+    sampled = claim.get("upper_how") == "sampled"
+    if sampled and _contradicted(claim):
+        top = at_most(_top(claim), ".4f")
+        other = "another path costs more, or not all that this rests on holds"
+        return [f"traced: at most {top} on the sampled paths, below what is certified: {other}", rests]
     if not is_epsilon(measure_of(claim)):
         own = binding(claim)
         if own is None:
-            if claim.get("upper_how") == "sampled":
+            if sampled:
                 return ["traced: the paths were sampled, which bounds nothing", rests]
             return ["traced: no bound is known in this measure"]
-        against = (claim.get("lower") or 0.0) > own * (1 + _SAME)
+        against = exceeds(claim.get("lower") or 0.0, own)
         on = ", below what is certified: not all that this rests on holds" if against else " on this pair"
         unit, at = unit_of(measure_of(claim)), beside(measure_of(claim))
         return [f"traced: {unit} at most {at_most(own, '.4f')}{at}{on}", rests]
     if _contradicted(claim):
         top = at_most(_top(claim), ".4f")
         return [f"traced: at most {top}, below what is certified: not all that this rests on holds", rests]
-    if claim.get("upper_how") == "sampled":
+    if sampled:
         return [f"traced: at most {at_most(upper, '.4f')} on the sampled paths, which bounds nothing", rests]
     lines = []
     if pair is not None:
@@ -91,8 +94,8 @@ def _bounds(claim: ClaimRecord) -> list[str]:
 
 
 def _contradicted(claim: ClaimRecord) -> bool:
-    """Tell whether more was certified than traces allow."""
-    return binding(claim) is not None and (claim.get("epsilon_lower") or 0.0) > _top(claim) * (1 + _SAME)
+    """Tell whether more was certified than traces allow, or than the paths cost that were sampled."""
+    return exceeds(claim.get("epsilon_lower") or 0.0, _top(claim))
 
 
 def _top(claim: ClaimRecord) -> float:

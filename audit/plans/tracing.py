@@ -10,6 +10,7 @@ from ..assumptions.mechanism_runs import DataPair
 from ..certification.falsify import check_surface
 from ..play.pairs import Pair, PairJson, check_pair
 from ..search.families import standard_pairs
+from ..statistics.digits import exceeds
 from ..traces.summary import call_rows, cause_of, fields_of, worst_tracing
 from ..traces.trace_types import CallJson, TracesJson
 from .tasks import Prepared, Task
@@ -45,7 +46,7 @@ def trace_task(task: Task) -> TraceJson:
     claim = prepared.claim
     tracing, pair = worst_tracing(prepared.played, _pairs(prepared), claim, seed=task.budget.seed)
     upper = tracing.pair_upper
-    costly = upper is not None and upper.epsilon > claim.epsilon
+    costly = upper is not None and exceeds(upper.epsilon, claim.epsilon)
     return {
         "name": task.target,
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},

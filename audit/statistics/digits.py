@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
+#: Numbers whose ratio is closer to 1 than this differ by the rounding of what they were computed from.
+ALIKE = 1e-9
 #: Floating-point arithmetic is not sure of more digits than these: 0.1 + 0.2 is at most 0.3.
 _SURE = Context(prec=12)
 
@@ -32,6 +34,11 @@ def at_most(bound: float | None, digits: str = ".4g") -> str:
 def within(low: float | None, high: float | None, digits: str = ".4g") -> tuple[str, str]:
     """Return both ends of an interval, rounded outwards."""
     return at_least(low, digits), at_most(high, digits)
+
+
+def exceeds(number: float, other: float) -> bool:
+    """Return whether a number of at least 0 exceeds another by more than rounding."""
+    return number > other * (1 + ALIKE)
 
 
 def exactly(number: float) -> str:

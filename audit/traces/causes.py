@@ -7,26 +7,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from ...mechanisms.claim import Claim
-from ...mechanisms.measures.approximate import ApproxDP, Profile
-from ...mechanisms.measures.gaussian_dp import GDP
+from ...mechanisms.measures.approximate import Profile
 from ...mechanisms.measures.measure import Measure
-from ...mechanisms.measures.renyi import RDP, ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Projected
 from ..statistics import measure_words
 from ..statistics.bounds.bisection import bisect
-from ..statistics.digits import at_most
-from .costs import Cost, bounds_no_ratio, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
+from ..statistics.digits import ALIKE, at_most, exceeds
+from .costs import (
+    Cost,
+    bounds_no_ratio,
+    composed_epsilon,
+    cost,
+    difference,
+    laplace_shifts,
+    own_level,
+    path_cost,
+    words_of,
+)
 from .libraries import Mapped
 from .tape import Call
 from .trace_types import CauseJson
 from .upper import Tracing
 from .watched import CallSite
-
-#: How much a call's cost may be below the largest and still be named with it.
-_ALIKE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     # A profile is false at one of its points: of that its account tells.
     accounts = [(Account.of(tracing, point, claim), point) for point in _points(tracing, claim)]
     account, claim = max(accounts, key=lambda both: both[0].share)
-    if account.spent <= account.allowed:
+    if not exceeds(account.spent, account.allowed):
         sampled = tracing.pair_upper.how == "sampled"
         calls_of = "noisy calls of the sampled paths" if sampled else "noisy calls"
         other = "another path costs more, " if sampled else ""
@@ -98,7 +102,13 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
             )
         return Cause(text, "law")
     sizes = np.array([_size(cost(left, right, runs), tracing.run) for left, right in calls])
-    largest = int(np.argmax(sizes >= sizes.max() * (1 - _ALIKE)))
+    if not sizes.any():  # where every path is bounded in closed form
+        return Cause(
+            f"not seen: the noisy calls of the replayed paths cost nothing, those of other paths may cost "
+            f"{account.words} on this pair",
+            "law",
+        )
+    largest = int(np.argmax(sizes >= sizes.max() * (1 - ALIKE)))
     left, right = calls[largest]
     differs = _norm(left, right, runs, tracing.run)
     allowed = differs * _share(tracing, claim) if math.isfinite(differs) else None
@@ -171,33 +181,8 @@ class Account:
 
 
 def level_of_path(tracing: Tracing, measure: Measure) -> float | None:
-    """Return what the largest path comes to in a measure; None where that is not known."""
+    """Return what the path that costs most in a measure, that of the traced claim, comes to; None if not known."""
     return own_level(measure, *_parts(tracing))
-
-
-def own_level(measure: Measure, pure: float, mu_squared: float, rho: float) -> float | None:
-    """Return the level of a measure that a path's cost comes to; None where no sum of such costs is known in it.
-
-    A pure epsilon is at most epsilon^2 / 2 in rho, epsilon at every Renyi order, and what randomised response is in
-    mu and in total variation; mu is mu^2 / 2 in rho. Total variations add up, of which rho is at most sqrt(rho / 2).
-
-    References
-    ----------
-    M. Bun, T. Steinke. Concentrated differential privacy. TCC 2016, Propositions 1.4 and 1.6.
-    """
-    mu = math.sqrt(mu_squared)
-    if isinstance(measure, ApproxDP) and not measure.is_epsilon:
-        return min(1.0, math.tanh(pure / 2) + 2 * float(special.ndtr(mu / 2)) - 1 + math.sqrt(rho / 2))
-    if sum(part > 0 for part in (pure, mu_squared, rho)) > 1:
-        return None  # the path that costs most in one measure need not in another
-    if isinstance(measure, GDP):
-        return mu - 2 * float(special.ndtri(special.expit(-pure))) if rho == 0 else None
-    of_normal = rho + mu_squared / 2
-    if isinstance(measure, ZCDP):
-        return of_normal + pure**2 / 2
-    if isinstance(measure, RDP):
-        return measure.order * of_normal + min(pure, measure.order * pure**2 / 2)
-    return None
 
 
 def _points(tracing: Tracing, claim: Claim) -> list[Claim]:

@@ -7,20 +7,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
 from ...mechanisms.discrete import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from ...mechanisms.draws import Floats
-from ...mechanisms.measures.gaussian_dp import gaussian_epsilon
-from ...mechanisms.measures.renyi import ZCDP
+from ...mechanisms.measures.approximate import ApproxDP
+from ...mechanisms.measures.gaussian_dp import GDP, gaussian_epsilon
+from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.renyi import RDP, ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, Projected
 from ...mechanisms.one_shot.classic import Exponential
 from ..laws.privacy_loss import STEPS, PrivacyLoss
 from .libraries import Mapped
-from .tape import Call
+from .tape import Call, scale_of
 
 #: Inputs that are closer than this, over the larger of 1 and their size, are the same, as a replay rounds; if that
 #: leaves out no more than so many scales of the noise.
 SAME, DUST = 1e-11, 1e-10
+#: Costs of runs that agree to as many binary digits, some 14 decimal ones, differ by rounding.
+_DIGITS = 2.0**46
 #: At most so many Laplace shifts are composed exactly at delta > 0.
 _MOST_SHIFTS = 64
 
@@ -45,11 +51,21 @@ class Cost:
 
     def epsilon(self, delta: float) -> Floats:
         """Return the least epsilon that is known to hold at delta, for every run."""
-        with np.errstate(over="ignore"):
-            rows = np.round(np.stack([self.pure, self.mu_squared, self.rho]), 14)
+        kinds, which = self._kinds()
+        return np.array([_epsilon(*parts, delta) for parts in kinds])[which]
+
+    def level(self, measure: Measure) -> Floats | None:
+        """Return the level of a measure for every run; None where `own_level` knows none for one of them."""
+        kinds, which = self._kinds()
+        levels = [own_level(measure, *parts) for parts in kinds]
+        return None if None in levels else np.array(levels, dtype=float)[which]
+
+    def _kinds(self) -> tuple[list[list[float]], NDArray[np.intp]]:
+        """Return the different costs of runs, within rounding, and the one that each run has."""
+        share, exponent = np.frexp(np.stack([self.pure, self.mu_squared, self.rho]))
+        rows = np.ldexp(np.rint(share * _DIGITS) / _DIGITS, exponent)
         kinds, which = np.unique(rows, axis=1, return_inverse=True)
-        values = np.array([_epsilon(pure, mu_squared, rho, delta) for pure, mu_squared, rho in kinds.T.tolist()])
-        return values[which.reshape(-1)]
+        return kinds.T.tolist(), which.reshape(-1)
 
 
 def _epsilon(pure: float, mu_squared: float, rho: float, delta: float) -> float:
@@ -63,6 +79,31 @@ def _epsilon(pure: float, mu_squared: float, rho: float, delta: float) -> float:
         return pure + gaussian_epsilon(math.sqrt(mu_squared), delta)
     rho += mu_squared / 2  # mu-GDP is (mu^2 / 2)-zCDP
     return pure + ZCDP(rho).approximate(delta)
+
+
+def own_level(measure: Measure, pure: float, mu_squared: float, rho: float) -> float | None:
+    """Return the level of a measure that a path's cost comes to; None where no sum of such costs is known in it.
+
+    A pure epsilon is at most epsilon^2 / 2 in rho, epsilon at every Renyi order, and what randomised response is in
+    mu and in total variation; mu is mu^2 / 2 in rho. Total variations add up, of which rho is at most sqrt(rho / 2).
+
+    References
+    ----------
+    M. Bun, T. Steinke. Concentrated differential privacy. TCC 2016, Propositions 1.4 and 1.6.
+    """
+    mu = math.sqrt(mu_squared)
+    if isinstance(measure, ApproxDP) and not measure.is_epsilon:
+        return min(1.0, math.tanh(pure / 2) + 2 * float(special.ndtr(mu / 2)) - 1 + math.sqrt(rho / 2))
+    if sum(part > 0 for part in (pure, mu_squared, rho)) > 1:
+        return None  # the path that costs most in one measure need not in another
+    if isinstance(measure, GDP):
+        return mu - 2 * float(special.ndtri(special.expit(-pure))) if rho == 0 else None
+    of_normal = rho + mu_squared / 2
+    if isinstance(measure, ZCDP):
+        return of_normal + pure**2 / 2
+    if isinstance(measure, RDP):
+        return measure.order * of_normal + min(pure, measure.order * pure**2 / 2)
+    return None
 
 
 @np.errstate(over="ignore")
@@ -120,18 +161,10 @@ def difference(left: Call, right: Call) -> Floats:
     with np.errstate(invalid="ignore"):
         d: Floats = np.abs(a - b)
         rounded = d <= SAME * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
-        d[rounded & (d <= DUST * _scale(left.law))] = 0.0
+        d[rounded & (d <= DUST * scale_of(left.law))] = 0.0
     d[np.isnan(d)] = math.inf
     d[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
     return d
-
-
-def _scale(law: object) -> float | Floats:
-    """Return the scale or standard deviation of a law's noise, for each run of a point."""
-    if isinstance(law, Projected):
-        of_points: Floats = _scale(law.law) * np.abs(law.points).max(axis=0)
-        return of_points
-    return float(getattr(law, "scale", getattr(law, "sigma", 0.0)))
 
 
 def _outcome_loss(p: Floats, q: Floats) -> float:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...mechanisms.draws import Floats
 from ..attacks.encoding.places import Size
+from .libraries import Mapped
 from .tape import Call, Shown, Tape, TapeEvent, UntraceableError, Values
 from .watched import CallSite
 
-#: Values that are shown, and scales of noise, differ where they are further apart than this, over the larger of 1 and
-#: their size.
+#: Values that are shown, and scales of noise, differ where they are further apart than this share of their size.
 APART = 1e-6
+#: A shown number below this share of the largest number of its run so far may be what rounding leaves of larger ones:
+#: it is compared by that share, or by 1 if that is less.
+_CANCELLED = 1e-4
 #: Of an output of more values so many are shown.
 _SHOWN = 4
+#: Stands where one of two outputs has no value any more.
+_NOTHING = object()
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,15 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
         If the control parts in every run.
     """
     sound, told = np.ones(runs, dtype=bool), np.ones(runs, dtype=bool)
-    calls = 0
+    calls, largest = 0, np.zeros(runs)
     for a, b, c in zip_longest(left, right, control):
+        for event in (a, b):
+            largest = np.maximum(largest, _largest_number(event, runs))
+        least = np.minimum(1.0, _CANCELLED * largest)
         if c is None or a is None or not of_one_kind(a, c):
             sound[:] = False
         elif isinstance(a, Shown):
-            sound &= ~_apart(a.value, c.value, runs, APART / 10)
+            sound &= ~_apart(a.value, c.value, least, APART / 10)
         if not sound.any():
             raise UntraceableError(
                 "with the same outputs and the same generator it does not do the same again: it draws from elsewhere"
@@ -87,7 +96,7 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
         if a is None or b is None or not of_one_kind(a, b):
             return _other_call(a, b, calls, runs)
         if isinstance(a, Shown) and isinstance(b, Shown):
-            parted = _apart(a.value, b.value, runs, APART) & sound & told
+            parted = _apart(a.value, b.value, least, APART) & sound & told
             if parted.any():
                 return _shown(a, b, parted, runs)
     return None
@@ -124,9 +133,11 @@ def of_one_kind(a: TapeEvent, b: TapeEvent) -> bool:
 
 
 def _same_law(a: Any, b: Any) -> bool:
-    """Tell whether two laws are the same, their scales within rounding."""
+    """Tell whether two laws are the same, their numbers within rounding of the larger."""
     if type(a) is not type(b):
         return False
+    if isinstance(a, Mapped):
+        return a.metric == b.metric and a.measure == b.measure and _same_law(a.loss(1.0), b.loss(1.0))
     if hasattr(a, "__dict__") and not callable(a):
         return all(_same_law(value, getattr(b, name)) for name, value in vars(a).items())
     if a is None or isinstance(a, str) or callable(a):
@@ -134,30 +145,48 @@ def _same_law(a: Any, b: Any) -> bool:
     if np.shape(a) != np.shape(b):
         return False
     here, there = (np.asarray(value, dtype=float) for value in (a, b))
-    return np.allclose(here, there, rtol=APART, atol=APART, equal_nan=True)
+    size = np.maximum(np.abs(here), np.abs(there))
+    return not _beyond(here, there, size.max(axis=0) if size.ndim > 1 else 0.0, APART).any()  # a point's by its norm
 
 
-def _apart(a: Values, b: Values, runs: int, tolerance: float) -> NDArray[np.bool_]:
+def _beyond(a: Any, b: Any, least: Any, tolerance: float) -> Any:
+    """Tell which numbers are further apart than a share of the larger, or of `least` if that is more."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = np.maximum(least, np.maximum(np.abs(a), np.abs(b)))
+        near = np.isfinite(size) & (np.abs(a - b) <= tolerance * size)
+    return ~(near | (a == b) | (np.isnan(a) & np.isnan(b)))
+
+
+def _apart(a: Values, b: Values, least: Floats, tolerance: float) -> NDArray[np.bool_]:
     """Tell in which runs two values that are shown differ: (runs,)."""
+    runs = least.size
     if np.shape(a) != np.shape(b):
         return np.ones(runs, dtype=bool)
     if a.dtype == object:
-        return np.array([any(map(_differ, a[:, run], b[:, run])) for run in range(runs)])
-    if a.dtype.kind in "iub":
-        apart = a != b
-    else:
-        with np.errstate(invalid="ignore"):
-            size = np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
-            same = (np.abs(a - b) <= tolerance * size) | (a == b) | (np.isnan(a) & np.isnan(b))
-        apart = ~same
+        pairs = ((a[:, run], b[:, run], float(least[run])) for run in range(runs))
+        return np.array([any(map(_differ, left, right, repeat(size))) for left, right, size in pairs])
+    apart = _beyond(a, b, least, tolerance) if a.dtype.kind in "fc" else a != b
     parted: NDArray[np.bool_] = apart.reshape(-1, runs).any(axis=0)
     return parted
 
 
-def _differ(a: object, b: object) -> bool:
+def _differ(a: object, b: object, least: float = 0.0) -> bool:
     if isinstance(a, float) and isinstance(b, float):
-        return not (abs(a - b) <= APART * max(1.0, abs(a), abs(b)) or a == b or (a != a and b != b))
+        return bool(_beyond(a, b, least, APART))
     return type(a) is not type(b) or bool(a != b)
+
+
+def _largest_number(event: TapeEvent | None, runs: int) -> Floats:
+    """Return the largest floating-point number of an event, in size, for every run: 0 where it has none."""
+    largest = np.zeros(runs)
+    for part in () if event is None else (event.value, event.output) if isinstance(event, Call) else (event.value,):
+        value = np.asarray(part)
+        if value.dtype == object and value.shape[-1:] == (runs,):
+            value = np.array([[x if isinstance(x, float) else 0.0 for x in row] for row in value.reshape(-1, runs)])
+        if value.dtype.kind in "fc" and value.size and value.shape[-1:] == (runs,):
+            size = np.abs(value.reshape(-1, runs))
+            largest = np.maximum(largest, np.where(np.isfinite(size), size, 0.0).max(axis=0))
+    return largest
 
 
 def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
@@ -175,7 +204,7 @@ def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
 def _from_difference(left: list[object], right: list[object]) -> tuple[str, str]:
     """Return a few values of either side, the first that differs among them; of unlike outputs that one alone."""
     if len(left) != len(right):
-        return next((_word(a), _word(b)) for a, b in zip(left, right, strict=False) if _differ(a, b))
+        return next((_word(a), _word(b)) for a, b in zip_longest(left, right, fillvalue=_NOTHING) if _differ(a, b))
     both = [(a, b) for a, b in zip(left, right, strict=True) if not (isinstance(a, Size) and a == b)]
     start = next((i for i, (a, b) in enumerate(both) if i + _SHOWN >= len(both) or _differ(a, b)), 0)
     words = [[_word(side) for side in sides] for sides in zip(*both[start : start + _SHOWN], strict=True)]
@@ -187,6 +216,8 @@ def _from_difference(left: list[object], right: list[object]) -> tuple[str, str]
 
 
 def _word(value: object) -> str:
+    if value is _NOTHING:
+        return "nothing more"
     if isinstance(value, Size):
         return f"a {value.kind} of {value.parts} part{'s' * (value.parts != 1)}"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -208,13 +239,21 @@ def _said(event: TapeEvent | None) -> str:
 
 
 def without_noise(left: Tape, right: Tape) -> str:
-    """Return which input differs and gets noise of scale 0; nothing where none does."""
-    for (name, place, value), (_, _, other) in zip(left.silent, right.silent, strict=False):
-        a, b = np.asarray(value), np.asarray(other)
-        numbers = a.shape == b.shape and a.dtype.kind in "fiub" and b.dtype.kind in "fiub"
-        if not (np.allclose(a, b, rtol=APART, atol=APART, equal_nan=True) if numbers else np.array_equal(a, b)):
+    """Return which input differs and gets noise of scale 0, or does in one world alone; nothing where none does."""
+    for one, other in zip_longest(left.silent, right.silent):
+        name, place, value = one or other  # type: ignore[misc]
+        if one is None or other is None or not _same_input(value, other[2]):
             return f"{name} at {place} has noise of scale 0"
     return ""
+
+
+def _same_input(value: object, other: object) -> bool:
+    """Tell whether two inputs are the same, numbers within rounding of the largest."""
+    a, b = np.asarray(value), np.asarray(other)
+    if a.shape != b.shape or not (a.dtype.kind in "fiub" and b.dtype.kind in "fiub"):
+        return np.array_equal(a, b)
+    sizes = np.abs(np.stack([a, b]).astype(float))
+    return not _beyond(a.astype(float), b.astype(float), sizes.max(initial=0.0), APART).any()
 
 
 def last_call(left: list[TapeEvent], right: list[TapeEvent], runs: int) -> tuple[str, CallSite | None]:
@@ -222,10 +261,10 @@ def last_call(left: list[TapeEvent], right: list[TapeEvent], runs: int) -> tuple
     words: tuple[str, CallSite | None] = "", None
     number = 0
     for a, b in zip(left, right, strict=False):
-        if not of_one_kind(a, b) or (isinstance(a, Shown) and _apart(a.value, b.value, runs, APART).any()):
+        if not of_one_kind(a, b) or (isinstance(a, Shown) and _apart(a.value, b.value, np.zeros(runs), APART).any()):
             break
         if isinstance(a, Call):
             number += 1
-            if a.value.dtype == object or not np.allclose(a.value, b.value, rtol=APART, atol=APART, equal_nan=True):
+            if a.value.dtype == object or not _same_input(a.value, b.value):
                 words = f"before it the inputs of noisy call {number} ({a.place}, {a.name}) differ", a.place
     return words

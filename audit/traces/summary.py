@@ -10,15 +10,12 @@ import numpy as np
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
-from ..statistics.digits import at_most
+from ..statistics.digits import at_most, exceeds
 from .causes import cause, level_of_path
 from .costs import Cost, cost, words_of
 from .tape import Call
 from .trace_types import CallJson, CauseJson, LeakJson, LossJson, TracesJson
 from .upper import Tracing, Upper, tracing
-
-#: Costs and claims closer than this, relatively, are equal.
-_SAME = 1e-9
 
 _Pair = TypeVar("_Pair")
 
@@ -80,8 +77,10 @@ def place_of_fault(target: object, pair: object, claim: Claim) -> str:
     except (ValueError, LearnerError) as error:
         return f"not traced: {' '.join(str(error).split())}"
     upper = outcome.pair_upper
-    if outcome.leak is None and (upper is None or upper.epsilon <= claim.epsilon * (1 + _SAME)):
-        return "nothing: " + ("no noisy call" if upper is None else f"the calls cost at most {at_most(upper.epsilon)}")
+    if outcome.leak is None and (upper is None or not exceeds(upper.epsilon, claim.epsilon)):
+        of = " of the sampled paths" if upper is not None and upper.how == "sampled" else ""
+        cost = "no noisy call" if upper is None else f"the calls{of} cost at most {at_most(upper.epsilon)}"
+        return f"nothing: {cost}"
     why = cause(outcome, claim)
     assert why is not None
     return why.text

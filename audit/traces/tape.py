@@ -23,10 +23,11 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = __name__.partition(".")[0]
 #: What stands between a noisy call and the line that asked for it.
 _BETWEEN = (*(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mechanisms.primitives")), "numpy.")
-#: By how much outputs are nudged in the control, over the larger of 1 and their size: far above rounding.
-NUDGE = 1e-10
-#: How far a replayed value with its noise may be from the frozen output, over the larger of 1 and its size: rounding
-#: takes more where the value is larger by far, and what follows is then no replay.
+#: By how much outputs are nudged in the control, over the largest of their size, their input's and the noise's: well
+#: above rounding, and so far below what is called a difference that a sound target may magnify it a thousandfold.
+NUDGE = 1e-14
+#: How far a replayed value with its noise may be from the frozen output, over the larger of its size and the noise's:
+#: rounding takes more where the value is larger by far, and what follows is then no replay.
 _OFF = 1e-8
 
 
@@ -124,8 +125,9 @@ class Tape(Draws):
             return law.sample(shape, self)
         value = np.broadcast_to(np.asarray(value() if callable(value) else value), shape).copy()
         before = self._before(shape)
-        output = value + law.sample(shape, self.noises) if before is None else self._nudged(before, value)
-        made, lost = _made(value, output)
+        size = scale_of(law)
+        output = value + law.sample(shape, self.noises) if before is None else self._nudged(before, value, size)
+        made, lost = _made(value, output, size)
         self._note(name, law, value, output, where, lost)
         return made
 
@@ -182,10 +184,10 @@ class Tape(Draws):
         output = self.frozen[self._made - 1].output
         return output if np.shape(output) == shape else None
 
-    def _nudged(self, output: Values, value: Values) -> Values:
+    def _nudged(self, output: Values, value: Values, scale: float | Floats) -> Values:
         if self.nudges is None or output.dtype.kind in "iu":
             return output
-        size = np.maximum(1.0, np.maximum(np.abs(output), np.abs(value)))
+        size = np.maximum(scale, np.maximum(np.abs(output), np.abs(value)))
         size[~np.isfinite(size)] = 0.0
         nudged: Values = output + NUDGE * size * self.nudges.choice([-1.0, 1.0], output.shape)
         return nudged
@@ -211,7 +213,7 @@ class Tape(Draws):
         return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
-def _made(value: Values, output: Values) -> tuple[Values, NDArray[np.bool_] | None]:
+def _made(value: Values, output: Values, scale: float | Floats) -> tuple[Values, NDArray[np.bool_] | None]:
     """Return the noise that leads from a value to an output, and where it does not, for rounding."""
     with np.errstate(invalid="ignore", over="ignore"):
         made = np.asarray(output - value)
@@ -220,7 +222,7 @@ def _made(value: Values, output: Values) -> tuple[Values, NDArray[np.bool_] | No
         made[value == output] = 0.0  # infinite ones too
         made[np.isinf(value) & np.isinf(made)] = np.nan  # which add up to that without a warning
         again = value + made
-        off = np.abs(again - output) <= _OFF * np.maximum(1.0, np.abs(output))
+        off = np.abs(again - output) <= _OFF * np.maximum(scale, np.abs(output))
     return made, ~(off | (again == output) | (np.isnan(again) & np.isnan(output)))
 
 
@@ -229,6 +231,14 @@ def bounds_something(law: object) -> bool:
     if isinstance(law, Projected):
         return bounds_something(law.law)
     return bool(getattr(law, "scale", getattr(law, "sigma", 1.0)) > 0)
+
+
+def scale_of(law: object) -> float | Floats:
+    """Return the scale or standard deviation of a law's noise, of noise at points for each run; 0 where it has none."""
+    if isinstance(law, Projected):
+        of_points: Floats = scale_of(law.law) * np.abs(law.points).max(axis=0)
+        return of_points
+    return float(getattr(law, "scale", getattr(law, "sigma", 0.0)))
 
 
 def place() -> CallSite:

@@ -99,12 +99,11 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
     """
     replays = traces(target, pair, seed=seed, surface=claim.surface)
     leaks = [one for one in replays if one.leak is not None]
-    epsilon, how, worst, run = _largest(target, pair, claim, replays, seed)
     if leaks:
         return Tracing(replays, _counted(leaks, replays), None, None, leaks[0], 0)
+    epsilon, how, worst, run, gap = _largest(target, pair, claim, replays, seed)
     if not any(one.calls for one in replays):
         return Tracing(replays, None, None, None, worst, run)
-    gap = next((one.bare or one.lost for one in replays if one.bare or one.lost), None)
     how = how if gap is None else Branches("sampled", gap)
     on_pair = Upper(epsilon, "pair", how.how, _rests_on(how, replays))
     every = every_pair and isinstance(pair, Pair) and gap is None
@@ -121,8 +120,14 @@ def _counted(leaking: list[Trace], replays: list[Trace]) -> Leak:
 
 def _largest(
     target: Any, pair: Any, claim: Claim, replays: list[Trace], seed: int, *, composed: bool = True
-) -> tuple[float, Branches, Trace, int]:
-    """Return the largest epsilon of a path, how it was found, and the path; `composed` exactly, if it may be."""
+) -> tuple[float, Branches, Trace, int, str | None]:
+    """Return the largest epsilon of a path, how it was found, the path that costs most, and what was not compared.
+
+    Parameters
+    ----------
+    composed : bool
+        Whether Laplace noise may be composed exactly at a delta.
+    """
     how = branches(target, pair)
     if isinstance(pair, Pair) and pair.t0 == pair.rounds - 1 and claim.surface != "publication":
         how = Branches("maximised", "the last round is not learned from")
@@ -131,20 +136,28 @@ def _largest(
     paths = list(replays)
     if how.choices:
         paths = _forced(target, pair, claim.surface, how, seed)
-    values = [path_cost(path.calls, path.runs).epsilon(claim.delta) for path in paths]
+    costs = [path_cost(path.calls, path.runs) for path in paths]
+    values = [one.epsilon(claim.delta) for one in costs]
+    epsilon = float(max(value.max() for value in values))
+    if not claim.measure.is_epsilon:  # which path costs most in its own measure
+        levels = [one.level(claim.measure) for one in costs]
+        values = values if any(level is None for level in levels) else [level for level in levels if level is not None]
     which = int(np.argmax([value.max() for value in values]))
-    worst, run = paths[which], int(values[which].argmax())
-    epsilon = float(values[which][run])
     if composed and claim.delta and how.how == "maximised":
         epsilon = _composed(paths, claim.delta, epsilon)
     if how.bound is not None:
-        epsilon = float(how.bound.epsilon(claim.delta)[0]) if _moved(replays) else 0.0
-    return epsilon, how, worst, run
+        epsilon = float(how.bound.epsilon(claim.delta)[0])
+    return epsilon, how, paths[which], int(values[which].argmax()), _gap([*replays, *paths])
 
 
-def _moved(replays: list[Trace]) -> bool:
-    """Tell whether any input of a call differs: none does where the differing round reaches no call."""
-    return any(path_cost(one.calls, one.runs).epsilon(0.0).any() for one in replays)
+def _gap(traces: list[Trace]) -> str | None:
+    """Return why what some path shows is not all of its cost; None where it is."""
+    for one in traces:
+        if one.leak is not None:
+            return f"a path that was forced leaks: {one.leak.what}"
+        if one.bare or one.lost:
+            return one.bare or one.lost
+    return None
 
 
 def _composed(paths: list[Trace], delta: float, epsilon: float) -> float:
@@ -200,7 +213,7 @@ def _fixed_inputs(replays: list[Trace]) -> bool:
     return all(
         len(one.calls) == len(first)
         and all(
-            call.value.dtype != object and np.allclose(call.value, other.value[..., :1], rtol=1e-9, atol=1e-9)
+            call.value.dtype != object and np.allclose(call.value, other.value[..., :1], rtol=1e-9, atol=0.0)
             for (call, _), other in zip(one.calls, first, strict=True)
         )
         for one in replays
@@ -229,9 +242,10 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
             if here.how == "sampled" or here.both:
                 return None
             paths = [trace(learner_playing(learner, extreme, _FORCED, claim.surface), seed, 0, _FORCED)]
-            if any(path.leak is not None or path.bare or path.lost for path in paths):
+            epsilon, *_, gap = _largest(learner, extreme, claim, paths, seed, composed=grows)
+            if gap is not None:
                 return None
-            largest = max(largest, _largest(learner, extreme, claim, paths, seed, composed=grows)[0])
+            largest = max(largest, epsilon)
             how = here if here.how == "bounded" or how.reason == "" else how
     law, _, _, arithmetic = _rests_on(how, replays)
     runs = sum(one.runs for one in replays)
