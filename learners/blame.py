@@ -1,4 +1,4 @@
-"""Whose an error is: of the code under audit, of the input, or our own."""
+"""Whose an error is: of the code under audit, of the input, or our own; and which errors may not cost a verdict."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from types import FrameType
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from .protocol import LearnerError, LossError
 
 Play = TypeVar("Play", bound=Callable[..., object])
+Extra = TypeVar("Extra")
 
 #: Our own rooms, whose `raise` statements say what is wrong with the input.
 _ROOMS = tuple(f"{__name__.partition('.')[0]}.{room}" for room in ("mechanisms", "learners", "audit", "reports"))
@@ -124,6 +125,52 @@ def blaming(play: Play) -> Play:
             raise blame from error
 
     return cast(Play, wrapped)
+
+
+class MissingExtra(NamedTuple):
+    """What a verdict goes without, as a trace or a figure, and why."""
+
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"missing: {self.what}: {self.reason}"
+
+
+def extra_or_reason(what: str, make: Callable[[], Extra]) -> tuple[Extra | None, tuple[MissingExtra, ...]]:
+    """Return an extra of a verdict and nothing, or None and why it is missing: its faults do not cost the verdict.
+
+    Ctrl-C, a request to exit and full memory are passed on, also where they became another error, and so is what
+    ends a whole run: an error whose class says `ends_run`.
+
+    Examples
+    --------
+    >>> extra_or_reason("ratio", lambda: 1 / 0)
+    (None, (MissingExtra(what='ratio', reason='ZeroDivisionError: division by zero'),))
+    """
+    try:
+        return make(), ()
+    except Exception as error:
+        if any(isinstance(one, _ENDING) or getattr(type(one), "ends_run", False) for one in _behind(error)):
+            raise
+        blame = blamed(error)
+        ours = isinstance(blame, LearnerError | LossError) or deliberate(blame)
+        reason = said(blame).partition(": ")[2] if ours else ""
+        return None, (MissingExtra(what, reason or said(blame)),)
+
+
+#: What no extra survives.
+_ENDING = (KeyboardInterrupt, SystemExit, MemoryError)
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, and those that it was raised for or while handling."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or one.__context__
 
 
 def name_of(target: object) -> str:

@@ -277,7 +277,7 @@ class AuditedResult:
             *([("in words", result.event_in_words)] if result.event_in_words else []),
             *([("at best", caught)] if claim.measure.is_epsilon else []),
             *([("untested", result.why_untested.removeprefix("untested: "))] if result.why_untested else []),
-            *([("blind spot", str(result.blind_spot))] if result.blind_spot is not None else []),
+            *_extras(result),
             ("two worlds", differ),
             ("  left", _short(world["left"] if isinstance(pair, Pair) else shown(world["left"]))),
             ("  right", _short(world["right"] if isinstance(pair, Pair) else shown(world["right"]))),
@@ -287,6 +287,12 @@ class AuditedResult:
         return "\n".join(
             [f"{result.verdict}: {visible(_name(self.learner))}", *body, f"{again}{visible(self.replay)}"]
         )
+
+
+def _extras(result: Result) -> list[tuple[str, str]]:
+    """Return what stands beside a verdict, and what it goes without."""
+    spot = [] if result.blind_spot is None else [("blind spot", str(result.blind_spot))]
+    return spot + [("missing", f"{one.what}: {one.reason}") for one in result.missing]
 
 
 def _name(learner: object) -> str:

@@ -80,6 +80,11 @@ def legible(record: RunRecord) -> LegibleRecord:
     return shown
 
 
+def missing_words(claim: ClaimRecord) -> list[str]:
+    """Return what a verdict goes without, and why, line by line."""
+    return [f"missing: {one['what']}: {one['reason']}" for one in claim.get("missing") or ()]
+
+
 def is_mechanism(claim: ClaimRecord) -> bool:
     """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
     return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,39 +10,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from .. import __version__
-from ..audit.attacks.rules import NotFrozenError
-from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
-from ..audit.certification.frozen import freeze
+from ..audit.certification.evidence import PROFILE_DELTAS
 from ..audit.certification.verdict import Result, Verdict
 from ..audit.inputs.files import read_schema
 from ..audit.inputs.json_text import parse_json
-from ..audit.laws.exact import NotExactError, exact_epsilon
-from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
 from ..audit.plans.lock import alone
 from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.plan_schema import ALLOWED
-from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared, Task
-from ..audit.play.pairs import Pair
 from ..audit.play.processor import processor
 from ..audit.play.provenance import folder_in_tree, versions
 from ..audit.play.transcripts import BLOCK
 from ..audit.statistics.bounds.variational import StepFunction
-from ..audit.statistics.certificates import translation
 from ..audit.statistics.multiplicity import p_value
-from ..audit.traces.summary import traced
 from ..learners.catalogue.statements import PUBLISHED
 from ..mechanisms.claim import neighbours_words
 from ..mechanisms.libraries.entry import LibraryCase
+from .extras import Extras, facts_of, figures_of, traces_of
 from .headline import headline
 from .identity import parameter
 from .record_schema import fault
 from .record_types import ClaimRecord, RunRecord, Said
-from .sanitise import json_text
+from .sanitise import finite, json_text
 
 if TYPE_CHECKING:
-    from ..audit.certification.evidence import EvidenceJson
     from ..audit.regret.measurement import RegretJson
 
 SCHEMA = 1
@@ -58,7 +49,8 @@ def claim_record(
     arithmetic of the machine is what was attacked.
     """
     task, claim, certificate = prepared.task, result.claim, result.certificate
-    exact = exact_epsilons(prepared, result, (claim.delta, *(PROFILE_DELTAS if with_evidence else ())))
+    extras = Extras(list(result.missing))
+    exact, known = facts_of(prepared, result, extras, deltas=PROFILE_DELTAS if with_evidence else ())
     record: ClaimRecord = {
         "name": task.target,
         "calibration": prepared.setting.calibration if prepared.setting else None,
@@ -70,8 +62,7 @@ def claim_record(
         "mechanism": prepared.is_mechanism,
         "parameters": {name: parameter(value) for name, value in task.parameters.items()},
         **promised(result),
-        **exact_levels(prepared, result),
-        **exact_facts(exact.get(claim.delta)),
+        **known,
         "verdict": result.verdict.value,
         "expected": task.expected,
         "method": certificate.method,
@@ -101,8 +92,9 @@ def claim_record(
         "seed": result.seed,
         "replay": task.command(),
     }
-    record |= traces_of(prepared, result) if with_trace else {}
-    return record | (figures_of(prepared, result, exact, jobs) if with_evidence else {})
+    record |= (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if with_trace else {}
+    record |= figures_of(prepared, result, exact, jobs, extras) if with_evidence else {}
+    return extras.noted(record)
 
 
 def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
@@ -115,23 +107,6 @@ def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
     return {"neighbours": named, "relation": None if prepared.is_mechanism else neighbours_words(own)}
 
 
-def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> ClaimRecord:
-    """Return the frozen event of a claim, and the data of its figures where it has any."""
-    figures: ClaimRecord = {"frozen": frozen_event(prepared, result, jobs)}
-    if not isinstance(result.pair, Pair):
-        return figures
-    return {**figures, "evidence": claim_evidence(prepared, result, exact)}
-
-
-def traces_of(prepared: Prepared, result: Result) -> ClaimRecord:
-    """Return what traces of the audited pair say: bounds from above, leaks, and the cause of what was falsified."""
-    if prepared.of_sequences:
-        return {"untraced": "a learner is traced on a pair of loss sequences, and this one was audited on rounds"}
-    falsified = result.verdict.value == "FALSIFIED"
-    traces = traced(prepared.played, result.pair, result.claim, falsified=falsified, seed=result.seed)
-    return cast(ClaimRecord, traces)
-
-
 def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return what was asked of the search over inputs, and what it found; and whether the same seed gives the same."""
     task = prepared.task
@@ -139,7 +114,6 @@ def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
     return {
         "inputs": None if schema is None else {"schema": schema, "relation": task.neighbours},
         "searched": None if result.searched is None else result.searched.facts(),
-        "smallest_inputs": smallest_inputs(prepared, result),
         "replayable": not task.os_random,
         "outputs_digest": result.outputs_digest,
         "event_in_words": result.event_in_words or None,
@@ -148,25 +122,14 @@ def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
 
 
 def promised(result: Result) -> ClaimRecord:
-    """Return what is claimed and what was certified, as an epsilon, in the claim's own measure and in all measures."""
-    claim, certificate = result.claim, result.certificate
-    # The intervals are of one event and a number of runs that were fixed before: an anytime audit has neither.
-    fixed = certificate.method != "anytime"
+    """Return what is claimed and what was certified, as an epsilon and in the claim's own measure."""
+    claim = result.claim
     return {
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
         "epsilon_lower": result.epsilon_lower,
         "measure": claim.measure.to_json(),
         "lower": result.lower,
-        "translation": translation(result.event, certificate.counts, alpha=certificate.alpha) if fixed else None,
     }
-
-
-def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, object]:
-    """Return the event as data, with counts that a later run is compared with; or why there is none."""
-    try:
-        return freeze(prepared.played, result, budget=prepared.task.budget.runs, jobs=jobs).to_json()
-    except NotFrozenError as error:
-        return {"kind": "none", "reason": str(error)}
 
 
 def attack_facts(result: Result) -> ClaimRecord:
@@ -206,17 +169,6 @@ def finite_function(function: StepFunction) -> dict[str, object]:
     return {**data, "edges": [finite(edge) for edge in data["edges"]]}
 
 
-def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> EvidenceJson:
-    """Return the data of a claim's figures, with the exact values where they are known."""
-    figures = evidence(prepared.target, result)
-    true = exact.get(result.claim.delta, result.epsilon_lower)
-    figures["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
-    if exact and "profile" in figures:
-        known = [(delta, finite(exact[delta])) for delta in PROFILE_DELTAS]
-        figures["profile"]["exact"] = {"delta": [d for d, _ in known], "epsilon": [e for _, e in known]}
-    return figures
-
-
 def note_of(prepared: Prepared, result: Result) -> str:
     """Return what the catalogue remarks on a case; of a game that it has no case of, whose claim is called false."""
     if prepared.case is not None:
@@ -242,52 +194,10 @@ def standing_of(prepared: Prepared) -> ClaimRecord:
     }
 
 
-def exact_facts(epsilon: float | None) -> ClaimRecord:
-    """Return the exact epsilon of the audited pair, or that it is infinite: JSON has no number for that."""
-    value = None if epsilon is None else finite(epsilon)
-    return {"exact_epsilon": value, "exact_infinite": epsilon is not None and math.isinf(epsilon)}
-
-
-def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
-    """Return what is exact on the audited pair beside epsilon: the level of another measure; mu and rho of a release.
-
-    Of claims of an epsilon only a release with Gaussian noise has its mu and rho: they are in closed form.
-    """
-    measure, surface = result.claim.measure, result.claim.surface
-    levels: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}
-    if not isinstance(result.pair, Pair):
-        if not measure.is_epsilon and result.pair.shows_nothing(surface):
-            levels["exact_level"] = 0.0
-        return levels
-    try:
-        if not measure.is_epsilon:
-            levels["exact_level"] = finite(exact_level(prepared.target, result.pair, measure, surface=surface))
-        if (mu := gaussian_mu_of(prepared.target, result.pair, surface)) is not None:
-            levels |= {"exact_mu": mu, "exact_rho": mu**2 / 2}
-    except NotExactError:
-        pass
-    return levels
-
-
-def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
-    """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
-    if not isinstance(result.pair, Pair):
-        return dict.fromkeys(deltas, 0.0) if result.pair.shows_nothing(result.claim.surface) else {}
-    try:
-        return exact_epsilon(prepared.target, result.losses, surface=result.claim.surface, deltas=deltas)
-    except NotExactError:
-        return {}
-
-
 def rounded(probability: float) -> float:
     """Return a probability without the dust of its arithmetic, inside (0, 1) still."""
     short = round(probability, 12)
     return short if 0 < short < 1 else probability
-
-
-def finite(value: float) -> float | None:
-    """Return the value, or None where JSON has no number for it."""
-    return value if math.isfinite(value) else None
 
 
 def run_record(

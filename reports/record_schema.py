@@ -136,6 +136,7 @@ _CLAIM = _table(
     upper_how={"enum": ["maximised", "bounded", "sampled", None]},
     upper_rests_on=_maybe(_list(TEXT)),
     untraced=_maybe(TEXT),
+    missing=_maybe(_list(_table("what", "reason", **_all(TEXT, "what", "reason")))),
     leak=_maybe(_table("text", text=TEXT, what=TEXT, round=COUNT)),
     cause=_maybe(_CAUSE),
     outputs_digest=_maybe(TEXT),

@@ -74,6 +74,13 @@ class BeforeRecord(TypedDict, total=False):
     counts_before: CountsJson
 
 
+class MissingJson(TypedDict):
+    """What a verdict goes without, as a trace or a figure, and why."""
+
+    what: str
+    reason: str
+
+
 class ClaimRecord(TracesJson, total=False):
     """One audited claim."""
 
@@ -127,6 +134,8 @@ class ClaimRecord(TracesJson, total=False):
     alike: bool
     unread_bits: bool
     untested_allowed: bool
+    # What its verdict goes without.
+    missing: list[MissingJson]
     # How it was audited.
     runs: int | None
     budget: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -53,3 +54,8 @@ def _written(character: str) -> str:
         return " "
     code = ord(character)
     return character if not _hidden(character) else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def finite(value: float) -> float | None:
+    """Return the value, or None where JSON has no number for it."""
+    return value if math.isfinite(value) else None

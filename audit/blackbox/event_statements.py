@@ -13,11 +13,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...learners.blame import extra_or_reason
 from ...mechanisms.draws import Floats
 from ..attacks.encoding.encoder import has_floats, rows_of, vectors
 from ..attacks.encoding.features import Labels, Outputs
@@ -55,8 +57,9 @@ class _Wording:
 
 def described(choice: Choice, outputs: Outputs) -> Choice:
     """Return a choice with what some of the pilot's outputs show of it: its event in words, and whether by floats."""
-    words = event_in_words(choice.event, choice.attack.score(outputs), outputs)
-    return replace(choice, in_words=words, floats=has_floats(outputs))
+    found = partial(event_in_words, choice.event, choice.attack.score(outputs), outputs)
+    words, missing = extra_or_reason("event in words", found)
+    return replace(choice, in_words=words or "", floats=has_floats(outputs), missing=missing)
 
 
 def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:

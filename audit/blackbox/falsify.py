@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...learners.blame import blaming
+from ...learners.blame import blaming, extra_or_reason
 from ...mechanisms.claim import Claim, check_claim
 from ...mechanisms.parameters import with_plain_numbers
 from ...mechanisms.weakening import with_parameter
@@ -207,7 +207,8 @@ def audit_mechanism(
     certified = _checked(audit, options, None if os_random else mechanism)
     result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))
     if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
-        result = replace(result, shrunk=shrink_inputs(audit, space, result))
+        shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, space, result))
+        result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
     return with_blind_spot(audit, result, how)
 
 

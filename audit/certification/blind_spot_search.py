@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ...learners.abilities import has_grid_law
+from ...learners.blame import extra_or_reason
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import NoiseParameter, weakened
@@ -101,10 +102,12 @@ def weakening(
 
 
 def with_blind_spot(audit: Audit, result: Result, how: Weakening | None) -> Result:
-    """Return the result with its blind spot, where it survived and that is asked for."""
+    """Return the result with its blind spot, or why it is missing, where it survived and that is asked for."""
     if how is None or result.verdict is not Verdict.SURVIVED:
         return result
-    return replace(result, blind_spot=blind_spot(audit, result.pair, how.weaken, parameter=how.parameter))
+    measured = partial(blind_spot, audit, result.pair, how.weaken, parameter=how.parameter)
+    spot, missing = extra_or_reason("blind spot", measured)
+    return replace(result, blind_spot=spot, missing=(*result.missing, *missing))
 
 
 def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter: str = "noise") -> BlindSpot:

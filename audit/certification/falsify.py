@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ...learners.abilities import has_release, inherited, is_ours
-from ...learners.blame import blaming, name_of
+from ...learners.blame import blaming, extra_or_reason, name_of
 from ...learners.checks import check_game
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
@@ -81,7 +81,8 @@ def audit_learner(
         independent()
     if result.verdict is not Verdict.SURVIVED:
         return result
-    return replace(result, exact=claimed_level(built, result.losses, claim))
+    exact, missing = extra_or_reason("exact value", partial(claimed_level, built, result.losses, claim))
+    return replace(result, exact=exact, missing=(*result.missing, *missing))
 
 
 def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeVar
 
+from ...learners.blame import MissingExtra
 from ...mechanisms.claim import Claim
 from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack
@@ -42,6 +43,7 @@ class Choice(OnPair):
     in_words: str = ""  # the event, where it says no more than one statement about the outputs
     alike: bool = False  # whether all runs that it was chosen on show the same
     floats: bool = False  # whether what a mechanism returned then has floats that hardly ever repeat
+    missing: tuple[MissingExtra, ...] = ()  # why the words are, if they are
 
     @property
     def key(self) -> str:
@@ -201,4 +203,5 @@ def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
         event_in_words=outcome.choice.in_words,
         alike=outcome.choice.alike,
         floats=outcome.choice.floats,
+        missing=outcome.choice.missing,
     )

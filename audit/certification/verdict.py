@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, TypedDict
 
+from ...learners.blame import MissingExtra
 from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack, NoEvidence
@@ -171,6 +172,8 @@ class Result(OnPair):
     floats : bool
         Whether what a mechanism returned in them has floats that hardly ever repeat: their low-order bits, which are
         read where that is asked for, may tell more than their values.
+    missing : tuple of MissingExtra
+        What was asked for beside the verdict, or belongs to it, and could not be computed, with the reason.
 
     Examples
     --------
@@ -204,6 +207,7 @@ class Result(OnPair):
     event_in_words: str = ""
     alike: bool = False
     floats: bool = False
+    missing: tuple[MissingExtra, ...] = ()
 
     @property
     def epsilon_lower(self) -> float:
@@ -245,6 +249,7 @@ class Result(OnPair):
             + (f"; at best, from {spent}: {best}" if is_epsilon(measure) else "")
             + (f"; {self.why_untested}" if self.why_untested else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
+            + "".join(f"; {missing}" for missing in self.missing)
         )
 
     @property

@@ -46,6 +46,8 @@ _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
 class LedgerError(Exception):
     """The ledger cannot be used: of another plan or version, damaged, or on a disk that is full or read-only."""
 
+    ends_run = True
+
 
 def versions(plan: Plan) -> str:
     """Return what the draws of a block depend on besides the plan."""

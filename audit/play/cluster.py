@@ -39,7 +39,7 @@ _COMPARED = {*sys.stdlib_module_names, "overclaim", "numpy", "scipy", "sklearn",
 class ClusterError(Exception):
     """The cluster cannot be used: unreachable, without workers, or of other versions."""
 
-    deliberate = True
+    deliberate = ends_run = True
 
 
 class ClusterLostError(ClusterError):

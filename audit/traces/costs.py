@@ -52,7 +52,7 @@ class Cost:
     def epsilon(self, delta: float) -> Floats:
         """Return the least epsilon that is known to hold at delta, for every run."""
         kinds, which = self._kinds()
-        return np.array([_epsilon(*parts, delta) for parts in kinds])[which]
+        return np.array([_epsilon(pure, mu_squared, rho, delta) for pure, mu_squared, rho in kinds])[which]
 
     def level(self, measure: Measure) -> Floats | None:
         """Return the level of a measure for every run; None where `own_level` knows none for one of them."""

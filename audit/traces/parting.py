@@ -241,7 +241,7 @@ def _said(event: TapeEvent | None) -> str:
 def without_noise(left: Tape, right: Tape) -> str:
     """Return which input differs and gets noise of scale 0, or does in one world alone; nothing where none does."""
     for one, other in zip_longest(left.silent, right.silent):
-        name, place, value = one or other  # type: ignore[misc]
+        name, place, value = one or other
         if one is None or other is None or not _same_input(value, other[2]):
             return f"{name} at {place} has noise of scale 0"
     return ""

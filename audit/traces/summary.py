@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from ...learners.protocol import LearnerError
+from ...learners.blame import extra_or_reason
 from ...mechanisms.claim import Claim
 from ..statistics.digits import at_most, exceeds
 from .causes import cause, level_of_path
@@ -28,11 +29,14 @@ def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed:
     falsified : bool
         Whether the claim was falsified: then its cause is looked for.
     """
-    try:
+
+    def found() -> TracesJson:
         outcome = tracing(target, pair, claim, seed=seed)
-    except (ValueError, LearnerError) as error:  # also a loss that is none
-        return {**_NOTHING, "untraced": " ".join(str(error).split())}
-    return {**fields_of(outcome, claim), "cause": cause_of(outcome, claim) if falsified else None, "untraced": None}
+        why = cause_of(outcome, claim) if falsified else None
+        return {**fields_of(outcome, claim), "cause": why, "untraced": None}
+
+    fields, missing = extra_or_reason("trace", found)
+    return {**_NOTHING, "untraced": missing[0].reason} if fields is None else fields
 
 
 _NOTHING: TracesJson = {
@@ -72,10 +76,9 @@ def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
 
 def place_of_fault(target: object, pair: object, claim: Claim) -> str:
     """Return the leak around the noise, or the call that costs more than is claimed; why there is neither else."""
-    try:
-        outcome = tracing(target, pair, claim, every_pair=False)
-    except (ValueError, LearnerError) as error:
-        return f"not traced: {' '.join(str(error).split())}"
+    outcome, missing = extra_or_reason("trace", partial(tracing, target, pair, claim, every_pair=False))
+    if outcome is None:
+        return f"not traced: {missing[0].reason}"
     upper = outcome.pair_upper
     if outcome.leak is None and (upper is None or not exceeds(upper.epsilon, claim.epsilon)):
         of = " of the sampled paths" if upper is not None and upper.how == "sampled" else ""

@@ -234,7 +234,7 @@ def bounds_something(law: object) -> bool:
 
 
 def scale_of(law: object) -> float | Floats:
-    """Return the scale or standard deviation of a law's noise, of noise at points for each run; 0 where it has none."""
+    """Return the scale or standard deviation of a law's noise, at points for each run; 0 where it has none."""
     if isinstance(law, Projected):
         of_points: Floats = scale_of(law.law) * np.abs(law.points).max(axis=0)
         return of_points

@@ -28,7 +28,7 @@ from overclaim.audit.plans.plan import literature  # noqa: E402
 from overclaim.audit.plans.selftest import selftest  # noqa: E402
 from overclaim.audit.play.execution import Execution  # noqa: E402
 from overclaim.benchmarks.tables import RESULTS, dated, processor, table  # noqa: E402
-from overclaim.reports import record  # noqa: E402
+from overclaim.reports import extras, record  # noqa: E402
 from overclaim.reports.command_line import running  # noqa: E402
 from overclaim.reports.formats.html import render  # noqa: E402
 
@@ -45,11 +45,11 @@ STAGES: list[tuple[Any, str, str]] = [
     (frame, "certify_claim", "bounds"),
     (falsify, "with_blind_spot", "blind spots"),
     (blind_spot_search, "true_to", "exact laws of weaker learners"),
-    (record, "exact_epsilons", "exact epsilon"),
-    (record, "traced", "traces"),
-    (record, "translation", "translation"),
-    (record, "claim_evidence", "evidence"),
-    (record, "frozen_event", "frozen events"),
+    (extras, "exact_epsilons", "exact epsilon"),
+    (extras, "traced", "traces"),
+    (extras, "translation", "translation"),
+    (extras, "claim_evidence", "evidence"),
+    (extras, "frozen_event", "frozen events"),
     (record, "p_value", "p-values"),
     (shrink, "shrink", "shrinking"),
 ]

@@ -41,7 +41,8 @@ from overclaim.audit.play.pairs import Pair  # noqa: E402
 from overclaim.benchmarks import tables  # noqa: E402
 from overclaim.reports.baseline import compare, failed  # noqa: E402
 from overclaim.reports.command_line.comparing import count_again  # noqa: E402
-from overclaim.reports.record import claim_record, frozen_event  # noqa: E402
+from overclaim.reports.extras import frozen_event  # noqa: E402
+from overclaim.reports.record import claim_record  # noqa: E402
 
 ALPHA = 0.01
 RUNS = 2000

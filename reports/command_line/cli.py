@@ -155,6 +155,7 @@ def check(
     """
     from ...audit.play.execution import Execution
     from ...audit.play.workers import cores
+    from ..extras import with_shrunk
     from ..formats.claim_lines import claim_lines
     from ..reading import is_untested
     from ..record import claim_record, to_text
@@ -170,8 +171,7 @@ def check(
         if shrink:
             from ...audit.plans.shrink import shrink_task
 
-            shrunk = shrink_task(task, result)
-            record["shrunk"] = None if shrunk is None else shrunk.to_json()
+            record = with_shrunk(record, lambda: shrink_task(task, result))
     say(to_text(record) if as_json else claim_lines(record), nl=not as_json, styled=not as_json)
     return UNDERPOWERED if is_untested(record) else VERDICTS[result.verdict.value]
 

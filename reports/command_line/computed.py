@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..sanitise import json_text
+from ..sanitise import finite, json_text
 from .console import Once, command, own_process, playing_command, say
 from .options import (
     CLAIMED,
@@ -35,7 +35,6 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     from ...audit.statistics.digits import at_least
     from ...audit.statistics.measure_words import caught_words, claimed_words
     from ...mechanisms.claim import Claim
-    from ..record import finite
 
     claimed = claimed_words(Claim(epsilon=epsilon, delta=delta).measure.to_json())
     check_confidence(confidence)
@@ -71,7 +70,6 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     from ...audit.laws.exact_levels import exact_mu_and_rho
     from ...audit.search.exact_search import worst_exactly
     from ...audit.statistics.measure_words import written
-    from ..record import finite
 
     task = task_of(target=target, **choices)
     if task.is_mechanism:

@@ -196,6 +196,7 @@ def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bo
 def _audit_task(execution: Execution, item: Item) -> Outcome:
     """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
     from ...audit.plans.shrink import shrink_task
+    from ..extras import with_shrunk
     from ..record import claim_record
 
     task, index, ledger = item
@@ -207,8 +208,7 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
         result = prepared.audit(execution, shrink=task.expected != "falsified" or prepared.relation is not None)
         written = partial(claim_record, prepared, result, with_evidence=True, with_trace=True, jobs=execution.jobs)
         record = written() if page is None else page.once("record", written)
-        shrunk = shrink_task(task, result, execution)
-        outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
+        outcome = with_shrunk(record, partial(shrink_task, task, result, execution)), None
         json_text(outcome)  # what cannot be written would lose the others' records too
     except BaseException as error:
         outcome = None, unaudited(task, error)

@@ -6,10 +6,12 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...audit.statistics.digits import at_least
 from ...audit.statistics.measure_words import is_epsilon, unit_of
+from ...learners.blame import extra_or_reason
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import exact_level, level, lower, measure_of
 from ..record_types import SIDES, ClaimRecord, EventRecord
@@ -60,9 +62,19 @@ def of_claim(claim: ClaimRecord, prefix: str) -> list[Figure]:
     figures = []
     for number, (title, of_evidence, data) in enumerate(able):
         if data:
-            svg, alternative, caption = of_evidence(claim, evidence)
-            figures.append(Figure(title, inline(svg, f"{prefix}{number}", title, alternative), alternative, caption))
+            figures.append(figure(title, f"{prefix}{number}", partial(of_evidence, claim, evidence)))
     return figures
+
+
+def figure(title: str, prefix: str, painted: Callable[[], tuple[str, str, str]]) -> Figure:
+    """Return a figure of an SVG, what it shows and its caption; where it cannot be drawn the caption says why."""
+
+    def drawn() -> Figure:
+        svg, alternative, caption = painted()
+        return Figure(title, inline(svg, prefix, title, alternative), alternative, caption)
+
+    made, missing = extra_or_reason("figure", drawn)
+    return made or Figure(title, "", "", str(missing[0]))
 
 
 def of_regret(entry: RegretJson, prefix: str) -> list[Figure]:
@@ -74,8 +86,8 @@ def of_regret(entry: RegretJson, prefix: str) -> list[Figure]:
     ):
         points = [(x, y) for x, y in zip(xs or (), ys or (), strict=False) if x > 0 and y is not None and y > 0]
         if len(points) > 1 and available():
-            svg, alternative, caption = _power_law(entry, points, of_horizon=key == "regrets")
-            figures.append(Figure(title, inline(svg, f"{prefix}{key}", title, alternative), alternative, caption))
+            painted = partial(_power_law, entry, points, of_horizon=key == "regrets")
+            figures.append(figure(title, f"{prefix}{key}", painted))
     return figures
 
 

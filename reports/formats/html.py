@@ -42,6 +42,7 @@ from ..reading import (
     level,
     lower,
     measure_of,
+    missing_words,
     symbol,
     with_relation,
 )
@@ -207,6 +208,7 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "found": bound_words(shown),
         "bounded": bounded_words(shown),
         "trace_lines": trace_lines(shown),
+        "missing": missing_words(shown),
     }
 
 

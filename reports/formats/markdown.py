@@ -19,6 +19,7 @@ from ..reading import (
     is_untested,
     legible,
     level,
+    missing_words,
     replay_word,
 )
 from ..record_types import ClaimRecord, RunRecord, Said
@@ -52,6 +53,8 @@ def markdown(record: RunRecord) -> str:
     lines += [
         f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
     ]
+    missing = [(c["name"], line) for c in claims for line in missing_words(c)]
+    lines += [f"- {_text(name)}: {_text(line)}" for name, line in missing[:MOST_ROWS]]
     lines += _since_baseline(record["findings"])
     lines += [f"- {_text(bound_line(row))}" for row in failing_bounds(record)]
     lines += [f"- **skipped**: {_text(s['name'])}: {_text(s['reason'])}" for s in record["skipped"]]

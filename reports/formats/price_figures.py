@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from .drawing import COLOURS, available, draw, inline
-from .figures import Figure, count_text
+from .drawing import COLOURS, available, draw
+from .figures import Figure, count_text, figure
 
 if TYPE_CHECKING:
     from ...audit.regret.measurement import RegretJson
@@ -33,7 +34,10 @@ def of_papers(rows: Sequence[RegretJson]) -> list[Figure]:
     for row in rows if available() else ():
         if _is_priced(row):
             papers.setdefault(str(row.get("name") or "").partition("/")[0], []).append(row)
-    return [_of_paper(paper, priced, f"p{i}") for i, (paper, priced) in enumerate(papers.items())]
+    return [
+        figure(f"The price of privacy: {paper}", f"p{i}", partial(_of_paper, paper, priced))
+        for i, (paper, priced) in enumerate(papers.items())
+    ]
 
 
 def _is_priced(row: RegretJson) -> bool:
@@ -44,7 +48,7 @@ def _is_priced(row: RegretJson) -> bool:
     return len(epsilons) == len(price) == len(intervals) > 1 and drawable and all(abs(x) < 1e15 for x in numbers)
 
 
-def _of_paper(paper: str, rows: Sequence[RegretJson], prefix: str) -> Figure:
+def _of_paper(paper: str, rows: Sequence[RegretJson]) -> tuple[str, str, str]:
     colours = list(COLOURS.values())[3:]
 
     def paint(axes: Axes) -> None:
@@ -71,7 +75,6 @@ def _of_paper(paper: str, rows: Sequence[RegretJson], prefix: str) -> Figure:
         axes.yaxis.set_major_formatter(count_text)
         axes.legend(fontsize=4.5, frameon=False, ncols=2, loc="best")
 
-    title = f"The price of privacy: {paper}"
     rows_in_words = [_words(row) for row in rows]
     alternative = f"mean regret against epsilon. {'; '.join(rows_in_words)}"
     caption = (
@@ -79,9 +82,7 @@ def _of_paper(paper: str, rows: Sequence[RegretJson], prefix: str) -> Figure:
         "to, with intervals; dashed: at epsilon 1,000,000, where the noise is next to nothing."
     )
     caption += f" {LOWER_BOUNDS[paper]}" if paper in LOWER_BOUNDS else ""
-    return Figure(
-        title, inline(draw(paint, "epsilon", "mean regret"), prefix, title, alternative), alternative, caption
-    )
+    return draw(paint, "epsilon", "mean regret"), alternative, caption
 
 
 def _short(row: RegretJson) -> str:

@@ -37,6 +37,7 @@ from ..reading import (
     level,
     lower,
     measure_of,
+    missing_words,
 )
 from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import visible, visible_line
@@ -155,6 +156,7 @@ def claims_table(record: RunRecord) -> str:
         for c, its in zip(claims, told, strict=True)
         if by_holm(c)
     ]
+    lines += [f"{visible_line(c['name'])}: {visible_line(line)}" for c in claims for line in missing_words(c)]
     lines += _bound_lines(record)
     lines += [
         f"{error['kind']}: {visible_line(error['name'])}: {visible_line(error['message'])}"

@@ -13,6 +13,8 @@ import pytest
 from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import cause
+from overclaim.audit.traces.libraries import Mapped
+from overclaim.audit.traces.parting import _same_law
 from overclaim.audit.traces.upper import tracing
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_epsilon
@@ -385,3 +387,83 @@ def test_where_a_measure_has_no_sum_of_two_noises_nothing_else_is_blamed():
         "not known: with the laws that they name the noisy calls of the sampled paths cost at most"
     )
     assert why.text.endswith("what they cost in epsilon at R\u00e9nyi order 4 is not known")
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-7, 1.0, 1e7])
+def test_a_scale_and_an_output_that_hang_on_the_data_leak_whatever_their_size(size):
+    """Below 1e-6 they counted as the same: "at most 0.0000" beside 3.80 that were certified."""
+
+    def scaled(data, rng):
+        return data[0] * size + rng.laplace(0.0, (1 + data[1]) * size)
+
+    def beside(data, rng):
+        return ((data[0] + rng.laplace(0.0, 1.0)) + 3 * data[1]) * size
+
+    def sound(data, rng):
+        return (data[0] * size + rng.laplace(0.0, size)) / 3 + rng.laplace(0.0, size)
+
+    for mechanism in (scaled, beside):
+        assert tracing(mechanism, DataPair([0.0, 1.0], [0.0, 0.0]), CLAIM).leak is not None
+    traced = tracing(sound, DataPair([1.0, 1.0], [0.0, 0.0]), CLAIM)
+    assert traced.leak is None
+    assert traced.pair_upper.epsilon == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (np.inf, 1.0),
+        (np.nan, 1.0),
+        (1e-9, 2e-9),
+        ("a", "b"),
+        ({"a": 1, "b": 0}, {"b": 0, "a": 1}),
+        ([0.5], [0.5, 0.5]),
+        ([], {}),
+        ([1, [2]], [1, 2]),
+    ],
+    ids=str,
+)
+def test_outputs_that_differ_beside_the_noise_leak(left, right):
+    """An infinite one passed for any number; keys in another order were an internal error."""
+
+    def beside(data, rng):
+        return [rng.laplace(0.0, 1.0), left if data else right]
+
+    def alone(data, rng):
+        return rng.laplace(0.0, 1.0) * 0 or (left if data else right)
+
+    for mechanism in (beside, alone):
+        leak = tracing(mechanism, DataPair([1], []), CLAIM).leak
+        assert leak.what == "output"
+        assert leak.left != leak.right
+
+
+def test_texts_of_a_batched_mechanism_are_compared():
+    def named(data, draws, runs):
+        noisy = draws.noise(Laplace(1.0), (runs,), 0.0) + 0.0
+        return np.where(noisy > 0, "high", data[0])
+
+    named.batched = True
+    assert tracing(named, DataPair(["low"], ["least"]), CLAIM).leak.what == "output"
+    assert tracing(named, DataPair(["low"], ["low "]), CLAIM).leak.what == "output"
+
+
+def test_a_value_without_noise_in_one_world_alone_is_named():
+    def sometimes(data, draws, runs):
+        for x in data:
+            draws.noise(Laplace(0.0), (runs,), x, "bare")
+        return draws.noise(Laplace(1.0), (runs,), float(len(data)), "count") + float(len(data))
+
+    sometimes.batched = True
+    (traced,) = tracing(sometimes, DataPair([1.0], []), CLAIM).traces
+    assert "bare at tests/traces/test_faults.py" in traced.bare
+
+
+def test_measurements_of_another_map_are_of_another_law():
+    """OpenDP's scale shows in its map alone: whatever hung on the data passed for the same noise."""
+
+    def mapped(scale):
+        return Mapped("AbsoluteDistance(f64)", "MaxDivergence", lambda distance: distance / scale)
+
+    assert _same_law(mapped(1e-7), mapped(1e-7 * (1 + 1e-12)))
+    assert not _same_law(mapped(1e-7), mapped(2e-7))

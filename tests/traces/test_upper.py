@@ -13,6 +13,8 @@ from overclaim.audit.plans.plan import literature
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.traces.causes import cause
+from overclaim.audit.traces.costs import Cost
 from overclaim.audit.traces.summary import fields_of
 from overclaim.audit.traces.upper import tracing
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Htinf, Threshold
@@ -20,24 +22,27 @@ from overclaim.learners.abilities import batch_of
 from overclaim.learners.bandits.exp2 import Exp2
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.expert_advice import ExpertAdvice
+from overclaim.learners.conversions.reduction import GaussianReduction
 from overclaim.learners.problems.advice import Advice
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.measures.approximate import ApproxDP
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.measures.renyi import ZCDP
-from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.one_shot.zoo import zoo
 from overclaim.reports.upper_words import trace_lines
+from overclaim.testing import laplace
 
 
-def upper_of(name, *, pair=None, rounds=None, losses=None, neighbours="replace", surface="actions", **own):
+def upper_of(name, *, pair=None, rounds=None, losses=None, neighbours="replace", surface="actions", seed=0, **own):
     entry = lookup(name)
     changes = {"rounds": rounds, "losses": losses, **own}
     setting = entry.setting(**{key: value for key, value in changes.items() if value is not None})
     claim = entry.claim(setting, neighbours=neighbours, surface=surface)
     learner = entry.build(setting)
     pairs = first_round(alphabet_of(learner, claim), setting.rounds, batch_of(learner))
-    return tracing(learner, pair or pairs[0], claim)
+    return tracing(learner, pair or pairs[0], claim, seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -256,3 +261,74 @@ def test_what_is_certified_beyond_a_bound_on_every_pair_contradicts_it():
         "claimed": {"epsilon": 0.7, "delta": 0.1},
     }
     assert "traced: at most 0.6900, below what is certified" in "\n".join(trace_lines(record))
+
+
+@pytest.mark.parametrize("seed", [0, 19])
+def test_a_closed_bound_counts_though_no_sampled_run_moves(seed):
+    """Of 200 points that SCRiBLe may play two see the first coordinate: "at most 0" was said for 2."""
+    pair = Pair(*([sign * np.eye(100)[0], np.zeros(100)] for sign in (1.0, -1.0)))
+    traced = upper_of("agarwal-singh/reduction-scrible", pair=pair, rounds=2, arms=100, surface="release", seed=seed)
+    assert (traced.pair_upper.epsilon, traced.pair_upper.how) == (pytest.approx(2.0), "bounded")
+    if seed == 19:  # no replayed path costs anything
+        assert "not seen" in cause(traced, Claim(epsilon=1.0, losses="symmetric", surface="release")).text
+
+
+def test_only_the_last_round_is_said_to_reach_no_call():
+    """Of the last round nothing is learned: there 0 is proved, by no sample."""
+    pair = Pair(*([np.zeros(100), sign * np.eye(100)[0]] for sign in (1.0, -1.0)))
+    game = {"pair": pair, "rounds": 2, "arms": 100}
+    assert upper_of("agarwal-singh/reduction-scrible", **game).pair_upper.epsilon == 0
+    longer = Pair(*([np.zeros(100), sign * np.eye(100)[0], np.zeros(100)] for sign in (1.0, -1.0)))
+    game = {"pair": longer, "rounds": 3, "arms": 100}
+    assert upper_of("agarwal-singh/reduction-scrible", **game).pair_upper.epsilon == pytest.approx(2.0)
+
+
+def test_a_path_that_is_forced_and_leaks_bounds_nothing():
+    """The second arm's loss has no noise and is released; it is played with probability e^-30 / 2."""
+    inner = BatchedLaplace(Threshold(arms=2, threshold=30.0), epsilon=1.0, batch=1)
+    learner = BanditReduction(inner, epsilon=math.inf)
+    pair = Pair([[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    traced = tracing(learner, pair, Claim(epsilon=1.0, surface="release"))
+    assert traced.leak is None
+    assert not traced.pair_upper.binds
+    assert traced.claim_upper is None
+
+
+def test_the_level_of_another_measure_is_that_of_its_worst_path():
+    """Both arms cost epsilon 0 at delta .3, so that the level of the first was said: .08 for .27."""
+    learner = GaussianReduction(Exp3(arms=2, eta=0.5, gamma=0.5), noise=Gaussian(1.0))
+    claim = Claim(measure=ApproxDP(0.0, 0.3))
+    pair = Pair([[0.2, 0.7], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+    level = fields_of(tracing(learner, pair, claim), claim)["upper"]
+    assert level == pytest.approx(math.erf(0.7 / math.sqrt(8)))
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_small_costs_are_no_rounding(size):
+    """Normal noise of 1e8 times what it hides is at delta 0 no more private than any: the cost was rounded to 0."""
+    none = np.zeros(1)
+    assert Cost(none, np.full(1, size), none).epsilon(0.0)[0] == math.inf
+    assert Cost(np.full(1, size), none, none).epsilon(0.0)[0] == pytest.approx(size, rel=1e-13)
+    together = Cost(np.array([0.1 + 0.2, 0.3]) * size, *np.zeros((2, 2)))
+    assert np.unique(together.epsilon(0.0)).size == 1
+
+
+def test_what_is_certified_beyond_sampled_paths_is_said():
+    record = {"epsilon_lower": 3.8, "epsilon_upper": 0.0, "upper_scope": "pair", "epsilon_upper_pair": 0.0}
+    record |= {"upper_how": "sampled", "upper_rests_on": ["real arithmetic"], "verdict": "FALSIFIED"}
+    record |= {"claimed": {"epsilon": 1.0, "delta": 0.0}}
+    assert "at most 0.0000 on the sampled paths, below what is certified: another path" in trace_lines(record)[0]
+    assert "which bounds nothing" in trace_lines({**record, "epsilon_lower": 0.0})[0]
+    other = {**record, "measure": {"kind": "zcdp", "rho": 0.1}, "lower": 0.2}
+    assert "below what is certified" in trace_lines(other)[0]
+
+
+def test_calls_that_cost_just_the_claim_are_not_its_cause():
+    """Three calls of .1 cost .30000000000000004, which is no more than .3."""
+
+    def thrice(data, rng):
+        return [laplace(data[0], 10.0, rng) for _ in range(3)]
+
+    claim = Claim(epsilon=0.3)
+    why = cause(tracing(thrice, DataPair([1.0], [0.0]), claim), claim)
+    assert why.kind == "law"

@@ -1,0 +1,172 @@
+"""The extras of a claim's record: figures, traces, exact values, a shrunk witness. No fault of one costs a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from ..audit.attacks.rules import NotFrozenError
+from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
+from ..audit.certification.frozen import freeze
+from ..audit.certification.verdict import Result
+from ..audit.laws.exact import NotExactError, exact_epsilon
+from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
+from ..audit.plans.shrink import smallest_inputs
+from ..audit.plans.tasks import Prepared
+from ..audit.play.pairs import Pair
+from ..audit.statistics.certificates import translation
+from ..audit.traces.summary import traced
+from ..learners.blame import MissingExtra, extra_or_reason
+from .record_types import ClaimRecord, MissingJson
+from .sanitise import finite, json_text
+
+if TYPE_CHECKING:
+    from ..audit.certification.evidence import EvidenceJson
+    from ..audit.certification.witness import ShrunkJson, ShrunkWitness
+    from ..audit.statistics.certificates import TranslationJson
+
+#: Where nothing is known to be exact.
+NO_LEVELS: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}
+Found = TypeVar("Found")
+
+
+@dataclass
+class Extras:
+    """What a record has beside its verdict: what cannot be computed, or not be written, is missing with its reason."""
+
+    missing: list[MissingExtra]
+
+    def get(self, what: str, make: Callable[[], Found]) -> Found | None:
+        """Return an extra; None where it is missing."""
+        made, missing = extra_or_reason(what, make)
+        self.missing += missing
+        return made
+
+    def written(self, what: str, make: Callable[[], Found]) -> Found | None:
+        """Return an extra that can be written as JSON; None where it is missing."""
+
+        def made() -> Found:
+            extra = make()
+            json_text(extra)
+            return extra
+
+        return self.get(what, made)
+
+    def noted(self, record: ClaimRecord) -> ClaimRecord:
+        """Return a record that says what is missing."""
+        known, found = record.get("missing", []), [MissingJson(what=what, reason=why) for what, why in self.missing]
+        return {**record, "missing": [*known, *found]} if found else record
+
+
+def with_shrunk(record: ClaimRecord, shrink: Callable[[], ShrunkWitness | None]) -> ClaimRecord:
+    """Return a record with the shrunk witness of its claim, or why it is missing."""
+    extras = Extras([])
+
+    def shrunk() -> ShrunkJson | None:
+        found = shrink()
+        return None if found is None else found.to_json()
+
+    return extras.noted({**record, "shrunk": extras.written("shrunk witness", shrunk)})
+
+
+def figures_of(
+    prepared: Prepared, result: Result, exact: dict[float, float], jobs: int, extras: Extras
+) -> ClaimRecord:
+    """Return the frozen event of a claim, and the data of its figures where it has any."""
+    frozen = extras.written("frozen event", lambda: frozen_event(prepared, result, jobs))
+    figures: ClaimRecord = {"frozen": frozen or {"kind": "none", "reason": extras.missing[-1].reason}}
+    if not isinstance(result.pair, Pair):
+        return figures
+    return {**figures, "evidence": extras.written("figures", lambda: claim_evidence(prepared, result, exact))}
+
+
+def traces_of(prepared: Prepared, result: Result) -> ClaimRecord:
+    """Return what traces of the audited pair say: bounds from above, leaks, and the cause of what was falsified."""
+    if prepared.of_sequences:
+        return {"untraced": "a learner is traced on a pair of loss sequences, and this one was audited on rounds"}
+    falsified = result.verdict.value == "FALSIFIED"
+    traces = traced(prepared.played, result.pair, result.claim, falsified=falsified, seed=result.seed)
+    return cast(ClaimRecord, traces)
+
+
+def exact_facts(epsilon: float | None) -> ClaimRecord:
+    """Return the exact epsilon of the audited pair, or that it is infinite: JSON has no number for that."""
+    value = None if epsilon is None else finite(epsilon)
+    return {"exact_epsilon": value, "exact_infinite": epsilon is not None and math.isinf(epsilon)}
+
+
+def facts_of(
+    prepared: Prepared, result: Result, extras: Extras, *, deltas: Sequence[float]
+) -> tuple[dict[float, float], ClaimRecord]:
+    """Return the exact epsilon at the claim's delta and at others, and the fields of what stands beside a verdict."""
+    delta = result.claim.delta
+    exact = extras.get("exact value", lambda: exact_epsilons(prepared, result, (delta, *deltas))) or {}
+    return exact, {
+        "translation": extras.written("event in all measures", lambda: translated(result)),
+        **(extras.written("exact level", lambda: exact_levels(prepared, result)) or NO_LEVELS),
+        **exact_facts(exact.get(delta)),
+        "smallest_inputs": extras.written("shrunk inputs", lambda: smallest_inputs(prepared, result)),
+    }
+
+
+def translated(result: Result) -> TranslationJson | None:
+    """Return what the event says in all measures; None for an audit that stops early.
+
+    The intervals are of one event and a number of runs that were fixed before: an early stop has neither.
+    """
+    certificate = result.certificate
+    if certificate.method == "anytime":
+        return None
+    return translation(result.event, certificate.counts, alpha=certificate.alpha)
+
+
+def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, object]:
+    """Return the event as data, with counts that a later run is compared with; or why there is none."""
+    try:
+        return freeze(prepared.played, result, budget=prepared.task.budget.runs, jobs=jobs).to_json()
+    except NotFrozenError as error:
+        return {"kind": "none", "reason": str(error)}
+
+
+def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> EvidenceJson:
+    """Return the data of a claim's figures, with the exact values where they are known."""
+    figures = evidence(prepared.target, result)
+    true = exact.get(result.claim.delta, result.epsilon_lower)
+    figures["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
+    if exact and "profile" in figures:
+        known = [(delta, finite(exact[delta])) for delta in PROFILE_DELTAS]
+        figures["profile"]["exact"] = {"delta": [d for d, _ in known], "epsilon": [e for _, e in known]}
+    return figures
+
+
+def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
+    """Return what is exact on the audited pair beside epsilon: the level of another measure; mu and rho of a release.
+
+    Of claims of an epsilon only a release with Gaussian noise has its mu and rho: they are in closed form.
+    """
+    measure, surface = result.claim.measure, result.claim.surface
+    levels = NO_LEVELS.copy()
+    if not isinstance(result.pair, Pair):
+        if not measure.is_epsilon and result.pair.shows_nothing(surface):
+            levels["exact_level"] = 0.0
+        return levels
+    try:
+        if not measure.is_epsilon:
+            levels["exact_level"] = finite(exact_level(prepared.target, result.pair, measure, surface=surface))
+        if (mu := gaussian_mu_of(prepared.target, result.pair, surface)) is not None:
+            levels |= {"exact_mu": mu, "exact_rho": mu**2 / 2}
+    except NotExactError:
+        pass
+    return levels
+
+
+def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
+    """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
+    if not isinstance(result.pair, Pair):
+        return dict.fromkeys(deltas, 0.0) if result.pair.shows_nothing(result.claim.surface) else {}
+    try:
+        return exact_epsilon(prepared.target, result.losses, surface=result.claim.surface, deltas=deltas)
+    except NotExactError:
+        return {}
