@@ -56,6 +56,11 @@ class Branches:
     both: bool = False
 
 
+#: The learners whose updates were read for what follows: a subclass may have an update of its own.
+_READ: tuple[type, ...] = (
+    *(ExpertAdvice, Ftrl, Ftpl, NoisyOco, Pftal, BatchedLaplace, BanditReduction, GaussianReduction, BatchedExp4),
+    *(BanditPftal, PrivateBandit),
+)
 SAMPLED = Branches("sampled", "the paths were sampled")
 CONSTANT = Branches("maximised", "no input's difference depends on the path")
 BY_ACTION = "the inputs' differences depend on the differing round's action alone; every one was forced"
@@ -66,16 +71,14 @@ def branches(target: object, pair: object) -> Branches:
     if isinstance(target, OneShot | OneTimeRappor | DiscreteLaplace | Concentrated | AnalyticGaussian):
         # Inputs are functions of the data: no output enters one.
         return CONSTANT if is_ours(target) else SAMPLED
-    if not isinstance(pair, Pair) or not is_ours(target):
+    if not isinstance(pair, Pair) or type(target) not in _READ or not is_ours(target):
         return SAMPLED
     losses = pair.left[pair.t0], pair.right[pair.t0]
     linear = _gap(*losses) is not None and not any(isinstance(loss, Quadratic) for loss in losses)
     fixed = all(map(_of_action, losses))
     if isinstance(target, ExpertAdvice):  # the loss of the action is fed, whichever expert was followed
         inner, arms = target.inner, hasattr(getattr(target.inner, "inner", None), "probabilities")
-        by_action = isinstance(inner, BatchedLaplace) or (
-            isinstance(inner, BanditReduction | GaussianReduction) and arms
-        )
+        by_action = type(inner) is BatchedLaplace or (type(inner) in (BanditReduction, GaussianReduction) and arms)
         return _every_arm(target) if by_action and fixed else SAMPLED
     if isinstance(target, Ftrl | Ftpl | NoisyOco):  # a node is a sum of loss vectors
         return CONSTANT if linear else SAMPLED

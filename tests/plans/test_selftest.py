@@ -65,7 +65,7 @@ def test_every_bug_changes_the_law(subject):
 
 def test_a_bug_is_the_only_one():
     """A second one, noise too small, was what traces found of shared totals, and made a wrong radius easy to catch."""
-    assert selftest._traced(-1, "StateKept").startswith("nothing: the calls cost at most")
+    assert selftest._traced(-1, "StateKept").startswith("nothing: the calls of the sampled paths cost at most")
     ball = next(subject for subject in plants.SUBJECTS if subject.name == "L2 ball")
     released = plants.planted(ball, "radius without dimension")(ball.left, Draws(0), 10_000)
     radius = np.sqrt(np.square(released - np.array(ball.left)[:, None]).sum(axis=0))

@@ -13,6 +13,7 @@ from overclaim.audit.plans.plan import literature
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.traces.branches import branches
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.costs import Cost
 from overclaim.audit.traces.summary import fields_of
@@ -23,6 +24,7 @@ from overclaim.learners.bandits.exp2 import Exp2
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.expert_advice import ExpertAdvice
 from overclaim.learners.conversions.reduction import GaussianReduction
+from overclaim.learners.planted.planted_learners import _FirstArmBare, _FirstRoundBare, _LateNoise
 from overclaim.learners.problems.advice import Advice
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.claim import Claim
@@ -332,3 +334,13 @@ def test_calls_that_cost_just_the_claim_are_not_its_cause():
     claim = Claim(epsilon=0.3)
     why = cause(tracing(thrice, DataPair([1.0], [0.0]), claim), claim)
     assert why.kind == "law"
+
+
+@pytest.mark.parametrize("kind", [_LateNoise, _FirstArmBare, _FirstRoundBare])
+def test_a_subclass_with_an_update_of_its_own_is_only_sampled(kind):
+    """Ours are planted with bugs, and were taken for what they inherit from."""
+    pair = Pair([[1.0, 1.0], [0.0, 0.0]], [[-1.0, -1.0], [0.0, 0.0]])
+    learners = [make(Threshold(arms=2, threshold=0.0), epsilon=1.0) for make in (kind, BanditReduction)]
+    assert [branches(learner, pair).how for learner in learners] == ["sampled", "maximised"]
+    advised = ExpertAdvice(learners[0], advice=Advice([[0.5, 0.5], [0.0, 1.0]]))
+    assert branches(advised, pair).how == "sampled"
