@@ -18,7 +18,15 @@ _OURS = ("mechanisms/", "learners/")
 
 
 def binding(claim: ClaimRecord) -> float | None:
-    """Return a claim's upper bound where it is one; None where paths were only sampled, or no trace was made."""
+    """Return a claim's upper bound where it is one.
+
+    None where paths were only sampled, where no trace was made, or where more was certified than it allows.
+    """
+    return None if _contradicted(claim) else _traced(claim)
+
+
+def _traced(claim: ClaimRecord) -> float | None:
+    """Return what traces bound a claim's level by, whatever was certified; None where they do not."""
     upper = claim.get("epsilon_upper") if is_epsilon(measure_of(claim)) else claim.get("upper")
     return None if upper is None or claim.get("upper_how") in (None, "sampled") else float(upper)
 
@@ -32,7 +40,7 @@ def is_bounded(claim: ClaimRecord) -> bool:
     """Tell whether a claim survived and traces bound its epsilon by no more than is claimed."""
     upper = binding(claim)
     within = upper is not None and is_epsilon(measure_of(claim)) and not exceeds(upper, claim["claimed"]["epsilon"])
-    return claim["verdict"] == "SURVIVED" and within and not _contradicted(claim)
+    return claim["verdict"] == "SURVIVED" and within
 
 
 def bounded_words(claim: ClaimRecord) -> str:
@@ -70,13 +78,12 @@ def _bounds(claim: ClaimRecord) -> list[str]:
         other = "another path costs more, or not all that this rests on holds"
         return [f"traced: at most {top} on the sampled paths, below what is certified: {other}", rests]
     if not is_epsilon(measure_of(claim)):
-        own = binding(claim)
+        own = _traced(claim)
         if own is None:
             if sampled:
                 return ["traced: the paths were sampled, which bounds nothing", rests]
             return ["traced: no bound is known in this measure"]
-        against = exceeds(claim.get("lower") or 0.0, own)
-        on = ", below what is certified: not all that this rests on holds" if against else " on this pair"
+        on = ", below what is certified: not all that this rests on holds" if _contradicted(claim) else " on this pair"
         unit, at = unit_of(measure_of(claim)), beside(measure_of(claim))
         return [f"traced: {unit} at most {at_most(own, '.4f')}{at}{on}", rests]
     if _contradicted(claim):
@@ -95,6 +102,9 @@ def _bounds(claim: ClaimRecord) -> list[str]:
 
 def _contradicted(claim: ClaimRecord) -> bool:
     """Tell whether more was certified than traces allow, or than the paths cost that were sampled."""
+    own = None if is_epsilon(measure_of(claim)) else _traced(claim)
+    if own is not None:
+        return exceeds(claim.get("lower") or 0.0, own)
     return exceeds(claim.get("epsilon_lower") or 0.0, _top(claim))
 
 

@@ -33,7 +33,7 @@ from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.one_shot.zoo import zoo
-from overclaim.reports.upper_words import trace_lines
+from overclaim.reports.upper_words import binding, trace_lines
 from overclaim.testing import laplace
 
 
@@ -263,6 +263,8 @@ def test_what_is_certified_beyond_a_bound_on_every_pair_contradicts_it():
         "claimed": {"epsilon": 0.7, "delta": 0.1},
     }
     assert "traced: at most 0.6900, below what is certified" in "\n".join(trace_lines(record))
+    assert binding(record) is None  # and no bracket is drawn for it
+    assert binding({**record, "epsilon_lower": 0.6}) == 0.69
 
 
 @pytest.mark.parametrize("seed", [0, 19])
