@@ -78,6 +78,7 @@ def run_plan(
     from ...audit.plans.regret_tasks import not_measured
     from ...audit.plans.selftest import selftest
     from ...audit.regret.false_regret_statements import false_utility_claims
+    from ...learners.blame import extra_or_reason
     from ..record import run_record
 
     outcomes = finished(ledger, plan) if ledger is not None else {}
@@ -104,10 +105,15 @@ def run_plan(
         record["regret_not_measured"] = not_measured()
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
         page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
-        findings = selftest(replace(execution, memory=page, progress=True), sound=False)
+        looked = partial(selftest, replace(execution, memory=page, progress=True), sound=False)
+        findings, unlooked = extra_or_reason("self-test", looked)
         if page is not None:
             page.close()
-        record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in findings]
+        record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in findings or ()]
+        for what, reason in unlooked:
+            record["errors"].append(
+                {"name": what, "kind": KINDS[INTERNAL], "message": reason, "replay": "overclaim selftest"}
+            )
     return record
 
 

@@ -1,16 +1,20 @@
 """No fault of a trace, of shrinking, of a blind spot, of an exact value or of a figure costs a verdict."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import strategies as st
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
 from overclaim.audit.plans.ledger import LedgerError
+from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.cluster import ClusterError
+from overclaim.audit.play.execution import Execution
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.learners.blame import extra_or_reason
 from overclaim.learners.protocol import LearnerError
+from overclaim.reports.command_line import running
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.plugin import AuditedResult
@@ -182,6 +186,18 @@ def test_outputs_whose_keys_change_places_are_traced(tmp_path):
     record = json.loads(done.output)
     assert record["leak"]["what"] == "output"
     assert record["untraced"] is None
+
+
+def test_a_self_test_that_fails_costs_no_record(tmp_path, monkeypatch):
+    """It comes last in a run of the catalogue, whose claims were audited by then: all were lost."""
+    monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", fails())
+    (tmp_path / "plan.toml").write_text(FALSIFIED)
+    plan = replace(read_plan(tmp_path / "plan.toml"), published=True)
+    record = running.run_plan(plan, Execution(1), command="")
+    assert [claim["verdict"] for claim in record["claims"]] == ["FALSIFIED"]
+    (error,) = record["errors"]
+    assert (error["name"], error["message"]) == ("self-test", REASON)
+    assert running.exit_code(record) == 70
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, MemoryError, LedgerError, ClusterError])
