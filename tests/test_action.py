@@ -91,7 +91,7 @@ def test_a_run_with_its_outputs(runner, code):
     run, report = runner.calls
     assert run == [
         "run",
-        "--resume",
+        "--restart",
         "--baseline=a base.json",
         "--jobs",
         "2",

@@ -13,13 +13,13 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..play.execution import Json
-from ..play.provenance import changed, digest_with_imports, loaded_files, own_code, packages
+from ..play.provenance import changed, digest_with_imports, environment, loaded_files, own_code, packages
 from ..play.transcripts import BLOCK, MOST_TOGETHER
 from ..statistics.events import Counts
 from .plan import Plan
@@ -89,10 +89,13 @@ class Ledger:
     path : Path
     key : str
         Of the run: everything that its results depend on. All its rows bear it, and no others are read.
+    kept : int or None
+        Finished claims that a resumed run goes on from; None of a run that begins.
     """
 
     path: Path
     key: str = ""
+    kept: int | None = None
 
     @classmethod
     def begin(cls, folder: Path, plan: Plan, *, resume: bool) -> Ledger:
@@ -105,6 +108,7 @@ class Ledger:
             cannot be read or written.
         """
         facts = {"schema": SCHEMA, "plan": fingerprint(plan), "versions": versions(plan)}
+        facts["environment"] = json.dumps(environment(), sort_keys=True)
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         ledger = cls(folder / NAME, key)
         if ledger.path.exists() and not ledger.path.is_file():
@@ -112,14 +116,13 @@ class Ledger:
         if ledger.path.exists():
             present, finished = ledger._summary()
             if not resume and any(finished.values()):
-                many = " and ".join(f"{finished[name]} finished {name}" for name in ("claims", "blocks"))
                 raise LedgerError(
-                    f"{ledger.path} holds {many} of an unfinished run: "
-                    "add --resume to go on with it, or remove the file to start over"
+                    f"{ledger.path} holds {_finished_words(finished)} of an unfinished run: "
+                    "add --resume to go on with it, or --restart to start over"
                 )
             if resume and present:
                 ledger._check(present, facts)
-                return ledger
+                return replace(ledger, kept=finished["claims"])
             ledger.remove()  # nothing was finished
         with ledger._open(create=True) as connection:
             connection.executescript("BEGIN;" + _TABLES)
@@ -167,10 +170,38 @@ class Ledger:
                 f"{self.path} is of another plan, or a target's file has changed, or one that it imports: give that "
                 "plan, or remove the file to start over"
             )
+        now = json.loads(wanted["environment"])
+        then = self.parsed(present.get("environment", "{}"), "what was installed")
+        if present.get("environment") != wanted["environment"]:
+            other = ", ".join(sorted(name for name in {**now, **then} if now.get(name) != then.get(name)))
+            raise LedgerError(
+                f"{self.path} is of another environment ({other} changed): resume it there, or remove the file to "
+                "start over"
+            )
         with self._open() as connection:
             files = dict(connection.execute("SELECT path, hash FROM files WHERE run = ?", (self.key,)).fetchall())
         if edited := changed(files):
             raise LedgerError(f"{edited[0]!r} has changed since {self.path} was begun: remove that to start over")
+
+    @classmethod
+    def discard(cls, folder: Path) -> str:
+        """Remove what an interrupted run has left in a folder, damaged or of any plan; return what that was.
+
+        Raises
+        ------
+        LedgerError
+            If it cannot be removed.
+        """
+        ledger = cls(folder / NAME)
+        if not ledger.path.is_file():
+            return ""
+        try:
+            held = f"{_finished_words(ledger._summary()[1])} of an interrupted run"
+        except LedgerError:
+            held = "an interrupted run that cannot be read"
+        with ledger.clear_errors():
+            ledger.remove()
+        return f"removed {ledger.path}, with {held}"
 
     def remove(self) -> None:
         """Remove the file: its run is finished and its record written."""
@@ -335,6 +366,10 @@ class Page:
         if "_connection" in self.__dict__:
             self._connection.close()
             del self.__dict__["_connection"]
+
+
+def _finished_words(finished: dict[str, int]) -> str:
+    return " and ".join(f"{finished.get(name, 0)} finished {name}" for name in ("claims", "blocks"))
 
 
 def _possible(counts: Counts) -> bool:

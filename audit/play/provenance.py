@@ -7,18 +7,23 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import version
+from importlib.metadata import Distribution, distributions, version
 from pathlib import Path
 
 from ... import __version__
 
 #: Our own package's folder, and the rooms whose code a block runs.
 _ROOT, _ROOMS = Path(__file__).resolve().parents[2], ("mechanisms", "learners", "audit")
+#: The distribution that a RECORD is of, by the folder that each has of its own.
+_OF_DISTRIBUTION = re.compile(r"^([^/\n,]+)-[^-/\n,]+\.dist-info/", re.MULTILINE)
+#: Folders of what is installed.
+_INSTALLED = {"site-packages", "dist-packages"}
 #: Functions that import what their first argument names.
 _IMPORTERS = ("import_module", "__import__")
 
@@ -41,6 +46,31 @@ def own_code() -> str:
     """Return the hash of our own code that plays and chooses."""
     files = sorted(path for room in _ROOMS for path in (_ROOT / room).glob("**/*.py"))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
+
+
+def environment() -> dict[str, str]:
+    """Return the interpreter, and the hash of every installed distribution's RECORD by its name.
+
+    Of a distribution without one it is the hash of its metadata. Of two with one name, the first on the path is
+    imported: both are named, in that order.
+    """
+    hashes: dict[str, list[str]] = {}
+    for one in distributions():
+        record = _text_of(one, "RECORD")
+        named = _OF_DISTRIBUTION.search(record)
+        text = record or _text_of(one, "METADATA") or _text_of(one, "PKG-INFO")
+        name = named[1] if named else next(iter(re.findall(r"^Name: *(\S+)", text, re.MULTILINE)), "without a name")
+        hashes.setdefault(name, []).append(hashlib.sha256(text.encode()).hexdigest())
+    installed = {name: " ".join(found) for name, found in sorted(hashes.items())}
+    return {"the interpreter": f"{sys.implementation.name} {sys.version}", **installed}
+
+
+def _text_of(one: Distribution, name: str) -> str:
+    """Return a file of a distribution's metadata; nothing where there is none that can be read."""
+    try:
+        return one.read_text(name) or ""
+    except (OSError, ValueError):  # no UTF-8
+        return ""
 
 
 def work_tree() -> Path | None:
@@ -121,10 +151,14 @@ def check_namesakes(places: Iterable[str]) -> None:
 
 
 def loaded_files() -> dict[str, str]:
-    """Return the hashes of the user's files that are loaded as modules now, by their paths."""
+    """Return the hashes of what is loaded as modules now, by their paths: the user's files, and installed sources.
+
+    A RECORD does not tell that an installed source was edited, and some have none.
+    """
     known = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    paths = {path for path in known if isinstance(path, str) and _is_users(path)}
-    return {path: digest for path in sorted(paths) if (digest := _hash(Path(path)))}
+    paths = {path for path in known if isinstance(path, str) and (_is_users(path) or _is_installed_source(path))}
+    hashed = {path: (_hash if _is_users(path) else _hash_once)(Path(path)) for path in sorted(paths)}
+    return {path: digest for path, digest in hashed.items() if digest}
 
 
 def changed(files: dict[str, str]) -> list[str]:
@@ -137,6 +171,11 @@ def _hash(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except (OSError, ValueError):
         return ""
+
+
+@cache  # a thousand files; nobody edits them between two claims of one process
+def _hash_once(path: Path) -> str:
+    return _hash(path)
 
 
 @cache
@@ -158,10 +197,20 @@ def _real(path: Path) -> Path:
 def _is_users(name: str) -> bool:
     """Tell whether a file is the user's own: neither Python's, nor ours, nor installed."""
     path = _real(Path(name))
-    if {"site-packages", "dist-packages"} & set(path.parts) or any(map(path.is_relative_to, _of_others())):
+    if _INSTALLED & set(path.parts) or any(map(path.is_relative_to, _of_others())):
         return False
+    return not _is_ours(path)
+
+
+@cache
+def _is_installed_source(name: str) -> bool:
+    path = _real(Path(name))
+    return path.suffix == ".py" and bool(_INSTALLED & set(path.parts)) and not _is_ours(path)
+
+
+def _is_ours(path: Path) -> bool:
     ours = (*(_ROOT / room for room in (*_ROOMS, "reports")), _ROOT / "__init__.py", _ROOT / "__main__.py")
-    return not any(map(path.is_relative_to, ours))
+    return any(map(path.is_relative_to, ours))
 
 
 class _Imports:

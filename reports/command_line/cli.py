@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -240,6 +239,7 @@ def init(plan_file: Path) -> None:
     help="Measure what the audits of surviving claims would have caught.",
 )
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
+@click.option("--restart", is_flag=True, help="Remove what an interrupted run has left in the folder.")
 @click.option("--baseline", "baseline_file", type=FILE, help="Compare with this accepted record.")
 @JSON
 @playing_command
@@ -254,6 +254,7 @@ def run(
     fast: bool,
     blind_spots: bool,
     resume: bool,
+    restart: bool,
     baseline_file: Path | None,
     as_json: bool,
 ) -> int:
@@ -271,11 +272,13 @@ def run(
     from ..formats.terminal import claims_table, shrunk_words
     from ..record import to_text, write_atomically
 
+    if resume and restart:
+        raise ValueError("--resume goes on with an interrupted run and --restart removes it: give one of them")
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
     plan = _plan(plan_file, seed, libraries=libraries, fast=fast, blind_spots=blind_spots)
     check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file})
     with owned(out):
-        ledger, record = audited(plan, out, resume, jobs, _command_line(), cluster_of(workers, scheduler))
+        ledger, record = audited(plan, out, resume, restart, jobs, cluster_of(workers, scheduler))
         with resumable(ledger):
             if base is not None:
                 hold_against(record, base, baseline_file, plan, jobs=jobs)
@@ -302,18 +305,6 @@ def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, fast: bo
     plan = ours(seed or 0) if plan_file is None else read_plan(plan_file)
     plan = plan.faster() if fast else plan
     return plan if blind_spots else plan.without_blind_spots()
-
-
-def _command_line() -> str:
-    # A resumed run is the same run, and so is one that others compute.
-    words, given = [], iter(sys.argv[1:])
-    for word in given:
-        name, _, value = word.partition("=")
-        if name in ("--engine", "--scheduler"):
-            value or next(given, None)
-        elif name != "--resume":
-            words.append(word)
-    return shlex.join(["overclaim", *words])
 
 
 @main.command()

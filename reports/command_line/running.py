@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -30,21 +32,44 @@ KINDS = {CRASHED: "crashed", INTERNAL: "internal error"}
 
 
 def audited(
-    plan: Plan, out: Path, resume: bool, jobs: int | None, command: str, cluster: Cluster | None
+    plan: Plan, out: Path, resume: bool, restart: bool, jobs: int | None, cluster: Cluster | None
 ) -> tuple[Ledger, RunRecord]:
-    """Return the ledger of a plan's run and its record."""
+    """Return the ledger of a plan's run and its record; say what an earlier run has left of both."""
     from ...audit.plans.ledger import Ledger
     from ...audit.play.cluster import ClusterError
     from ...audit.play.execution import Execution
     from ...audit.play.workers import cores
 
+    if restart and (removed := Ledger.discard(out)):
+        say(removed, err=True)
     ledger = Ledger.begin(out, plan, resume=resume)
     execution = Execution(jobs or cores(), cluster=cluster)
     try:
         with resumable(ledger), own_process(), ledger.held():
-            return ledger, run_plan(plan, execution, command=command, ledger=ledger, apart=True)
+            record = run_plan(plan, execution, command=command_line(), ledger=ledger, apart=True)
     except ClusterError as error:
         raise type(error)(f"{error}; {_kept(ledger)}") from None
+    if ledger.kept is not None:
+        say(kept_words(ledger.kept), err=True)
+    return ledger, record
+
+
+def kept_words(kept: int) -> str:
+    """Return how many finished claims a resumed run keeps, and what it cannot know of them."""
+    claims = f"{kept} finished claim{'' if kept == 1 else 's'}"
+    return f"kept {claims}; data files, environment and network were not compared"
+
+
+def command_line() -> str:
+    """Return the command of this run: a resumed run is the same run, and so is one that others compute."""
+    words, given = [], iter(sys.argv[1:])
+    for word in given:
+        name, _, value = word.partition("=")
+        if name in ("--engine", "--scheduler"):
+            value or next(given, None)
+        elif name not in ("--resume", "--restart"):
+            words.append(word)
+    return shlex.join(["overclaim", *words])
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """A run is resumed only with the code it was begun with: users' files, all that they import, and our own."""
 
+import hashlib
+import shutil
 import sys
 
 import pytest
@@ -8,7 +10,7 @@ from overclaim.audit.plans.ledger import Ledger, LedgerError
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.targets import resolve
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.provenance import changed, digest_with_imports, loaded_files
+from overclaim.audit.play.provenance import changed, digest_with_imports, environment, loaded_files
 
 #: A target and what it imports, in every way there is.
 FILES = {
@@ -128,6 +130,100 @@ def test_packages_without_a_file_are_followed_at_every_depth(tmp_path, monkeypat
         for place in (str(tmp_path / "uses_space.py"), "uses_space", "outer_space.inner.deep"):
             seen.add((place, digest_with_imports(place)))
     assert len(seen) == 6
+
+
+def installed(site, name, version, files, record="RECORD"):
+    """Put a distribution into a folder of what is installed, as pip does; `record` is what it leaves of itself."""
+    about = site / f"{name}-{version}.dist-info"
+    about.mkdir(parents=True, exist_ok=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = [f"{about.name}/METADATA,,"]
+    for path, text in files.items():
+        (site / path).write_text(text)
+        lines.append(f"{path},sha256={hashlib.sha256(text.encode()).hexdigest()},{len(text)}")
+    if record is not None:
+        (about / record).write_text("\n".join(lines) + "\n")
+    return about
+
+
+def upgrade(site):
+    shutil.rmtree(site / "dependency-1.0.dist-info")
+    installed(site, "dependency", "1.1", {"dependency.py": "SCALE = 2\n", "table.bin": "1"})
+
+
+def rebuild(site):
+    """What is compiled, or a table, is another one: of the same version."""
+    installed(site, "dependency", "1.0", {"dependency.py": "SCALE = 1\n", "table.bin": "2"})
+
+
+def remove(site):
+    shutil.rmtree(site / "dependency-1.0.dist-info")
+
+
+def add(site):
+    installed(site, "another", "1.0", {"another.py": ""})
+
+
+@pytest.mark.parametrize("change", [upgrade, rebuild, remove, add])
+def test_a_resumed_run_meets_what_was_installed(folder, monkeypatch, change):
+    """A package was upgraded, and its claims survived still by what they had before."""
+    site = folder / "venv" / "site-packages"
+    installed(site, "dependency", "1.0", {"dependency.py": "SCALE = 1\n", "table.bin": "1"})
+    monkeypatch.syspath_prepend(site)
+    ledger = Ledger.begin(folder / "out", plan(), resume=False)
+    ledger.keep_outcome(0, [None, None])
+    assert Ledger.begin(folder / "out", plan(), resume=True).key == ledger.key
+    change(site)
+    name = "another" if change is add else "dependency"
+    with pytest.raises(LedgerError, match=rf"of another environment \({name} changed\)"):
+        Ledger.begin(folder / "out", plan(), resume=True)
+
+
+@pytest.mark.parametrize("record", [None, "RECORD"])
+def test_an_edited_installed_source_is_seen(folder, monkeypatch, record):
+    """No RECORD tells of it, and some distributions have none."""
+    site = folder / "venv" / "site-packages"
+    installed(site, "edited_dependency", "1.0", {"edited_dependency.py": "SCALE = 1\n"}, record)
+    monkeypatch.syspath_prepend(site)
+    ledger = Ledger.begin(folder / "out", plan(), resume=False)
+    __import__("edited_dependency")
+    try:
+        ledger.keep_outcome(0, [None, None])
+        assert Ledger.begin(folder / "out", plan(), resume=True).key == ledger.key
+        (site / "edited_dependency.py").write_text("SCALE = 2\n")
+        with pytest.raises(LedgerError, match=r"edited_dependency\.py' has changed since"):
+            Ledger.begin(folder / "out", plan(), resume=True)
+    finally:
+        del sys.modules["edited_dependency"]
+
+
+def test_an_interpreter_of_another_build_is_another_environment(folder, monkeypatch):
+    ledger = Ledger.begin(folder / "out", plan(), resume=False)
+    ledger.keep_outcome(0, [None, None])
+    monkeypatch.setattr(sys, "version", f"{sys.version} rebuilt")
+    with pytest.raises(LedgerError, match=r"of another environment \(the interpreter changed\)"):
+        Ledger.begin(folder / "out", plan(), resume=True)
+
+
+def test_no_metadata_is_too_broken_for_a_run(tmp_path, monkeypatch):
+    """Neither what an editable installation leaves, nor no text, nor nothing."""
+    monkeypatch.syspath_prepend(tmp_path)
+    known = environment()
+    (tmp_path / "old.egg-info").mkdir()
+    (tmp_path / "old.egg-info" / "PKG-INFO").write_text("Metadata-Version: 1.0\nName: old\n")
+    (tmp_path / "empty-1.0.dist-info").mkdir()
+    installed(tmp_path, "latin", "1.0", {})
+    (tmp_path / "latin-1.0.dist-info" / "RECORD").write_bytes("é,,\n".encode("latin-1"))
+    assert environment().keys() - known.keys() == {"old", "latin", "without a name"}
+
+
+def test_of_two_distributions_with_one_name_the_first_on_the_path_counts(tmp_path, monkeypatch):
+    for version in ("1.0", "1.1"):
+        installed(tmp_path / version, "twice", version, {})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "1.0"), str(tmp_path / "1.1")])
+    known = environment()["twice"]
+    monkeypatch.setattr(sys, "path", [*sys.path[:-2], *reversed(sys.path[-2:])])
+    assert environment()["twice"] == " ".join(reversed(known.split()))
 
 
 def test_our_own_code_counts(folder, monkeypatch):

@@ -10,6 +10,7 @@ import sys
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -301,8 +302,45 @@ def test_an_unfinished_run_is_not_overwritten(folder, monkeypatch):
     assert result.exit_code == 2
     assert re.search(r"holds \d finished claims and \d finished blocks of an unfinished run: add --re", result.stderr)
     assert result.stderr.count("\n") == 1
-    assert overclaim("run", "plan.toml", "--out", "out", "--jobs", 1, "--resume").exit_code == 1
+    resumed = overclaim("run", "plan.toml", "--out", "out", "--jobs", 1, "--resume")
+    assert resumed.exit_code == 1
+    kept = r"kept (\d) finished claims?; data files, environment and network were not compared"
+    assert int(re.fullmatch(kept, resumed.stderr.splitlines()[0])[1]) == int(result.stderr.split("holds ")[1][0])
     assert sorted(os.listdir("out")) == ["record.json", "report.html"]
+    assert "kept" not in overclaim("run", "plan.toml", "--out", "out", "--jobs", 1, "--resume").stderr
+
+
+def test_a_data_file_that_changed_counts_with_restart(tmp_path, monkeypatch):
+    """With `--resume` the claim survived still by the file that it had read before."""
+    monkeypatch.chdir(tmp_path)
+    Path("noise.txt").write_text("2")
+    Path("mine.py").write_text(
+        "def count(data, rng):\n    return sum(data) + rng.laplace(scale=float(open('noise.txt').read()))\n"
+    )
+    claim = '[[claims]]\ntarget = "mine.py:count"\nepsilon = 1\nleft = [0]\nright = [1]\nruns = 2000\n'
+    Path("plan.toml").write_text(claim)
+    words = ["run", "plan.toml", "--jobs", 1, "--no-blind-spots"]
+    with monkeypatch.context() as patched:
+        patched.setattr("overclaim.reports.formats.html.render", Mock(side_effect=KeyboardInterrupt))
+        assert overclaim(*words).exit_code == 130
+    Path("noise.txt").write_text("0.01")
+    restarted = overclaim(*words, "--restart")
+    assert restarted.exit_code == 1, restarted.output
+    ledger = Path("out", NAME)
+    assert restarted.stderr.startswith(
+        f"removed {ledger}, with 1 finished claims and 0 finished blocks of an interrupted"
+    )
+    ledger.write_text("no ledger at all, but long enough to be looked at\n" * 50)
+    restarted = overclaim(*words, "--restart")
+    assert restarted.exit_code == 1
+    assert restarted.stderr.startswith(f"removed {ledger}, with an interrupted run that cannot be read\n")
+    assert overclaim(*words, "--restart").stderr == ""
+
+
+def test_an_interrupted_run_is_resumed_or_removed():
+    result = overclaim("run", "plan.toml", "--resume", "--restart")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "--resume goes on with an interrupted run and --restart removes it: give one of them" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,15 @@ def test_every_push_is_audited_as_documented(tmp_path):
     assert push() == 1
 
 
+def test_neither_hook_nor_action_resumes():
+    """What a target reads may have changed since: each begins anew, and says what it removed."""
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hook["entry"] == "overclaim run --restart"
+    action = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert "words=(run --restart)" in action
+    assert "--resume" not in action + str(hook)
+
+
 def test_actions_are_pinned():
     """Tags move; a commit does not."""
     workflow = documented(".github/workflows/privacy.yml")
