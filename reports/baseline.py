@@ -79,11 +79,14 @@ class Again:
         Why there are none.
     crashed : bool
         Whether the learner misbehaved.
+    lost : bool
+        Whether the baseline keeps an event, which cannot be counted any more: this fails until it is accepted.
     """
 
     counts: Counts | None
     reason: str = ""
     crashed: bool = False
+    lost: bool = False
 
 
 #: Counts the events of baselines again: (claim, its baseline) each.
@@ -144,10 +147,16 @@ def compare(
     findings: list[Said] = []
     errors: list[Said] = []
     for (new, old), result, p in zip(known, results, tested, strict=True):
-        if p is not None and (decision := next(decisions)).rejected:
+        regressed = p is not None and (decision := next(decisions)).rejected
+        if regressed:
             findings.append(_finding("regression", new, _regressed(new, old, decision.adjusted)))
+        elif _certifies_more(new, old):
+            findings.append(_finding("more certified", new, _more_certified(new, old)))
         if result.crashed:
             errors.append({"name": new["name"], "kind": "crashed", "message": result.reason, "replay": new["replay"]})
+        elif result.lost or _is_silent(new, result):
+            text = f"{_beside(new)['not_compared']}; this fails until the record is accepted"
+            findings.append(_finding("not compared", new, text) | {"fails": True})
         else:
             findings += [_finding("not compared", new, text) for text in _not_compared(new, old)]
         findings += _changes(new, old)
@@ -182,7 +191,8 @@ def _tested(new: ClaimRecord, old: ClaimRecord, result: Again) -> float | None:
         stated = new["claimed"] if is_epsilon(measure_of(new)) else {"epsilon": 0.0, "delta": 1.0}
         beside["p_value"] = regression_p_value(result.counts, then, epsilon=stated["epsilon"], delta=stated["delta"])
         if beside["p_value"] is None:
-            beside["not_compared"] = "the baseline's event named no world, then or now"
+            when = "any more" if then.guesses else "neither then nor now"
+            beside["not_compared"] = f"the baseline's event names no world {when}"
     new["baseline"] = beside
     return beside["p_value"]
 
@@ -190,6 +200,22 @@ def _tested(new: ClaimRecord, old: ClaimRecord, result: Again) -> float | None:
 def _beside(new: ClaimRecord) -> BeforeRecord:
     """Return what `_tested` put beside a claim."""
     return cast(BeforeRecord, new["baseline"])
+
+
+def _is_silent(new: ClaimRecord, result: Again) -> bool:
+    """Tell whether an event that named worlds names none now: of outputs of another form, or of a much larger leak."""
+    silent = result.counts is not None and not result.counts.guesses
+    return silent and Counts.of_json(_beside(new)["counts_before"]).guesses > 0
+
+
+def _certifies_more(new: ClaimRecord, old: ClaimRecord) -> bool:
+    return why_another(new, old) is None and lower(new) > 2 * lower(old)
+
+
+def _more_certified(new: ClaimRecord, old: ClaimRecord) -> str:
+    bound = f"{lower_words(measure_of(new), lower(new))}, it was {at_least(lower(old))}"
+    shown = "does not show it" if _beside(new)["not_compared"] is None else "was not compared"
+    return f"{bound}: the baseline's event {shown}, another one does; {new['replay']}"
 
 
 def _not_compared(new: ClaimRecord, old: ClaimRecord) -> list[str]:
@@ -202,7 +228,9 @@ def _not_compared(new: ClaimRecord, old: ClaimRecord) -> list[str]:
 
 
 def regression_p_value(new: Counts, old: Counts, *, epsilon: float = 0.0, delta: float = 0.0) -> float | None:
-    """Return the p-value of "the event shows no more than it did"; None where one of the two counted no guess.
+    """Return the p-value of "the event shows no more than it did"; None where there is no guess now.
+
+    Where there was none before, it is that of "right guesses exceed wrong ones by no more than they did".
 
     Parameters
     ----------
@@ -214,8 +242,10 @@ def regression_p_value(new: Counts, old: Counts, *, epsilon: float = 0.0, delta:
     from scipy.stats import fisher_exact
 
     table = [[counts.right, counts.guesses - counts.right] for counts in (new, old)]
-    if min(sum(row) for row in table) == 0:
+    if not new.guesses:
         return None
+    if not old.guesses:
+        return _excess_p_value(new, old, 0.0)
     if max(map(sum, table)) > MOST_EXACT:
         return _excess_p_value(new, old, epsilon)
     p = float(fisher_exact(table, alternative="greater").pvalue)

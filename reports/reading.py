@@ -234,7 +234,7 @@ def failing_bounds(record: RunRecord) -> list[RegretJson]:
 
 def is_failing(finding: Said) -> bool:
     """Tell whether what was found against a baseline fails a run."""
-    return finding["kind"] in FAILING
+    return finding["kind"] in FAILING or bool(finding.get("fails"))
 
 
 def symbol(claim: ClaimRecord) -> str:

@@ -176,7 +176,11 @@ RECORD = _table(
     headline=_maybe({"type": "object", "additionalProperties": COUNT}),
     ledger_of_tests=_maybe(_table(planned=COUNT)),
     processor=_maybe(_table(machine=TEXT, libc=TEXT, **_all(_list(TEXT), "numpy", "blas"))),
-    baseline=_maybe(_table(findings=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID, "claim", "label")))))),
+    baseline=_maybe(
+        _table(
+            findings=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID, "claim", "label"), fails={"type": "boolean"})))
+        )
+    ),
     errors=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID, "replay")))),
     skipped=_maybe(_list(_table("name", "reason", **_all(TEXT, "name", "reason")))),
     regret=_maybe(_list(_REGRET)),

@@ -37,6 +37,7 @@ class Said(TypedDict, total=False):
     # Of a finding: its claim (`identity.mark`), and the claim's name where the target has several.
     claim: str
     label: str
+    fails: bool  # where its kind alone does not fail a run
 
 
 class EventRecord(TypedDict, total=False):

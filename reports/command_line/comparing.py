@@ -71,6 +71,8 @@ def _count_again(item: Comparison, *, jobs: int) -> Again:
     task, new, old = item
     if "frozen" not in old:
         return Again(None, "the baseline is of a version that kept no event: accept a new one")
+    if old["frozen"].get("kind") == "none":
+        return Again(None, str(old["frozen"].get("reason")))
     try:
         frozen = Frozen.from_json(old["frozen"])
         prepared = task.prepare()
@@ -79,7 +81,8 @@ def _count_again(item: Comparison, *, jobs: int) -> Again:
         surface, runs = prepared.claim.surface, min(frozen.counts.runs, new["budget"])
         return Again(frozen.again(prepared.played, pair, surface, key=game(old), runs=runs, jobs=jobs))
     except KeyError as error:
-        return Again(None, f"the baseline's claim has no {error}")
+        return Again(None, f"the baseline's claim has no {error}", lost=True)
     except BaseException as error:
         failed = unaudited(task, error)
-        return Again(None, failed["message"], crashed=failed["kind"] != "bad input")
+        crashed = failed["kind"] != "bad input"
+        return Again(None, failed["message"], crashed=crashed, lost=not crashed)
