@@ -49,6 +49,13 @@ OPTIONS: dict[str, tuple[str, Callable[[object], bool]]] = {
 INPUTS = {"left", "right", "pairs", "inputs"}
 #: The nodes on whose behalf code runs, the innermost last: a test, and the owners of the fixtures that are being made.
 ASKING = pytest.StashKey[list[Node]]()
+#: Falsified results, each with the node that it was audited for; and whether a test got as far as its end.
+FALSE = pytest.StashKey[list[tuple[Node, "AuditedResult"]]]()
+ENDED_EARLY = pytest.StashKey[bool]()
+NOBODY_ASKED = (
+    "a result is FALSIFIED, and the test requires nothing of it: call its require_survived(), or require_falsified() "
+    "where that is expected"
+)
 MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audits in this test."
 
 
@@ -110,8 +117,33 @@ def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, obje
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Refuse a mistaken marker in one line, before its test runs."""
+    item.stash[ENDED_EARLY] = False
     if wrong := _mistake(item):
         pytest.fail(wrong, pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note that a test failed or was skipped: it may not have come to what it requires."""
+    report = yield
+    item.stash[ENDED_EARLY] = item.stash.get(ENDED_EARLY, False) or not report.passed
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Fail where a result is FALSIFIED and nobody asked: when what it was audited for is over, fixtures and all."""
+    try:
+        done = yield
+    finally:
+        going_on = set() if nextitem is None else set(nextitem.listchain())
+        false = item.config.stash.get(FALSE, [])
+        item.config.stash[FALSE] = [(node, result) for node, result in false if node in going_on]
+    over = [result for node, result in false if node not in going_on | ({item} if item.stash.get(ENDED_EARLY, False) else set())]
+    if unasked := [result for result in over if not result.judged]:
+        more = f"\n... and {len(unasked) - 1} more" if unasked[1:] else ""
+        pytest.fail(f"{NOBODY_ASKED}\n{unasked[0].report()}{more}", pytrace=False)
+    return done
 
 
 def _mistake(node: Node) -> str:
@@ -164,7 +196,10 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         except LearnerError as error:  # it says in a line what our frames would in a hundred
             crash = error.with_traceback(None)
         else:
-            return AuditedResult(result, learner, _command(node, result), seeded=not chosen.get("os_random"))
+            audited = AuditedResult(result, learner, _command(node, result), seeded=not chosen.get("os_random"))
+            if result.verdict.value == "FALSIFIED":
+                pytestconfig.stash.setdefault(FALSE, []).append((node, audited))
+            return audited
         raise crash from None
 
     return run
@@ -207,7 +242,12 @@ def _command(node: Any, result: Result) -> str:
 
 
 class AuditedResult:
-    """A result whose failed requirement reads like a bug report; everything else is the result's own."""
+    """A result whose failed requirement reads like a bug report; everything else is the result's own.
+
+    It is `judged` once a test required one of the two verdicts, or read which it is.
+    """
+
+    judged = False
 
     def __init__(self, result: Result, learner: object, replay: str, *, seeded: bool = True) -> None:
         self.result, self.learner, self.replay, self.seeded = result, learner, replay, seeded
@@ -215,6 +255,7 @@ class AuditedResult:
     def __getattr__(self, name: str) -> object:
         if name == "result":  # while it is copied or unpickled
             raise AttributeError(name)
+        self.judged = self.judged or name == "verdict"
         return getattr(self.result, name)
 
     def __repr__(self) -> str:
@@ -227,12 +268,14 @@ class AuditedResult:
     def require_survived(self) -> None:
         """Fail the test unless the claim survived an audit that could have falsified it."""
         __tracebackhide__ = True
+        self.judged = True
         if self.result.verdict.value != "SURVIVED" or self.result.untested:
             pytest.fail(self.report(), pytrace=False)
 
     def require_falsified(self) -> None:
         """Fail the test unless the claim was falsified: for twins that are broken on purpose."""
         __tracebackhide__ = True
+        self.judged = True
         if self.result.verdict.value != "FALSIFIED":
             pytest.fail(self.report(), pytrace=False)
 
