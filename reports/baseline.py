@@ -35,6 +35,7 @@ from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import LEVELS, claimed_words, is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..mechanisms.measures.stated import measure_from_json, number_text
+from .consistency import check_consistent
 from .identity import called, mark, matched, measure, same_unit, told_apart, why_another
 from .reading import is_failing, lower, measure_of, named_world
 from .record import read_record
@@ -106,15 +107,18 @@ def read_comparable(path: Path) -> RunRecord:
     Raises
     ------
     ValueError
-        As `read_record`, or if something is missing; the message names it.
+        As `read_record`, if there is no claim, if something is missing, or if the record contradicts itself.
     """
     record = read_record(path)
+    if not record["claims"]:
+        raise ValueError(f"{str(path)!r} cannot be compared: it has no claim")
     for i, claim in enumerate(record["claims"]):
         lacking = [name for name in NEEDED if claim.get(name) is None]
         lacking += [] if claim["claimed"].get("delta") is not None else ["claimed.delta"]
         lacking += [f"counts.{name}" for name in ("right", "runs") if name not in (claim.get("counts") or {})]
         if lacking:
             raise ValueError(f"{str(path)!r} cannot be compared: claims[{i}] has no {', '.join(lacking)}")
+    check_consistent(record, str(path))
     known = {key: value for key, value in record.items() if value is not None}
     return cast(RunRecord, {"alpha": 0.01, "errors": [], **known})
 
@@ -150,7 +154,7 @@ def compare(
         regressed = p is not None and (decision := next(decisions)).rejected
         if regressed:
             findings.append(_finding("regression", new, _regressed(new, old, decision.adjusted)))
-        elif _certifies_more(new, old):
+        elif why_another(new, old) is None and lower(new) > 2 * lower(old):
             findings.append(_finding("more certified", new, _more_certified(new, old)))
         if result.crashed:
             errors.append({"name": new["name"], "kind": "crashed", "message": result.reason, "replay": new["replay"]})
@@ -208,13 +212,9 @@ def _is_silent(new: ClaimRecord, result: Again) -> bool:
     return silent and Counts.of_json(_beside(new)["counts_before"]).guesses > 0
 
 
-def _certifies_more(new: ClaimRecord, old: ClaimRecord) -> bool:
-    return why_another(new, old) is None and lower(new) > 2 * lower(old)
-
-
 def _more_certified(new: ClaimRecord, old: ClaimRecord) -> str:
-    bound = f"{lower_words(measure_of(new), lower(new))}, it was {at_least(lower(old))}"
     shown = "does not show it" if _beside(new)["not_compared"] is None else "was not compared"
+    bound = f"{lower_words(measure_of(new), lower(new))}, it was {at_least(lower(old))}"
     return f"{bound}: the baseline's event {shown}, another one does; {new['replay']}"
 
 

@@ -139,7 +139,11 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         going_on = set() if nextitem is None else set(nextitem.listchain())
         false = item.config.stash.get(FALSE, [])
         item.config.stash[FALSE] = [(node, result) for node, result in false if node in going_on]
-    over = [result for node, result in false if node not in going_on | ({item} if item.stash.get(ENDED_EARLY, False) else set())]
+    over = [
+        result
+        for node, result in false
+        if node not in going_on | ({item} if item.stash.get(ENDED_EARLY, False) else set())
+    ]
     if unasked := [result for result in over if not result.judged]:
         more = f"\n... and {len(unasked) - 1} more" if unasked[1:] else ""
         pytest.fail(f"{NOBODY_ASKED}\n{unasked[0].report()}{more}", pytrace=False)

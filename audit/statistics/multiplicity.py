@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mechanisms.claim import Claim
+from ...mechanisms.measures.measure import Measure
 from .bounds.bisection import bisect
-from .bounds.joint_cover import MARGINS
 from .bounds.variational import divergence_of, divergence_p_value
 from .certificates import refutes
-from .events import Certificate, Event
+from .events import Certificate, Counts, Event
 from .sequential import AnytimeBets
 
 #: p-values below this are reported as this.
 SMALLEST = 1e-100
 _BISECTIONS = 24
+_LOWEST, _HIGHEST = math.log(SMALLEST), -1e-9
+#: Nats, to which a p-value is looked for.
+P_VALUE_DIGITS = (_HIGHEST - _LOWEST) / 2**_BISECTIONS
 #: By how much a p-value is first raised to be proved, in nats.
 _STEP = 1e-3
 
@@ -39,20 +42,30 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
         smallest = max(SMALLEST, divergence_p_value(event.function, *counts.tallies, claimed))
         return _as_certified(claim, certificate, smallest)
 
-    def falsified(log_alpha: float, margins: tuple[float, ...] = ()) -> bool:
-        return refutes(claim.measure, event, counts, alpha=math.exp(log_alpha), margins=margins)
-
-    low, high = math.log(SMALLEST), -1e-9
-    if not falsified(low):
-        if not falsified(high):
-            return 1.0
-        low = bisect(lambda log_alpha: not falsified(log_alpha), low, high, steps=_BISECTIONS)[1]
-    step = _STEP
-    while not falsified(low, MARGINS):  # looked at without proof so far
+    low, step = _unproved(claim.measure, event, counts), _STEP
+    while low < _HIGHEST and not refutes(claim.measure, event, counts, alpha=math.exp(low)):
         low, step = low + step, 2 * step
-        if low >= high:
-            return 1.0
+    if low >= _HIGHEST:
+        return 1.0
     return _as_certified(claim, certificate, max(SMALLEST, math.exp(low)))
+
+
+def unproved_p_value(measure: Measure, event: Event, counts: Counts) -> float:
+    """Return the p-value that is looked for without proof: where the search for the proved one begins."""
+    return math.exp(_unproved(measure, event, counts))
+
+
+def _unproved(measure: Measure, event: Event, counts: Counts) -> float:
+    """Return its logarithm; 0 where no alpha falsifies."""
+
+    def falsified(log_alpha: float) -> bool:
+        return refutes(measure, event, counts, alpha=math.exp(log_alpha), margins=())
+
+    if falsified(_LOWEST):
+        return _LOWEST
+    if not falsified(_HIGHEST):
+        return 0.0
+    return bisect(lambda log_alpha: not falsified(log_alpha), _LOWEST, _HIGHEST, steps=_BISECTIONS)[1]
 
 
 def _as_certified(claim: Claim, certificate: Certificate, p: float) -> float:

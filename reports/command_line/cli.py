@@ -343,6 +343,7 @@ def report(record_file: Path, **files: Path | None) -> None:
     """Render reports from a record alone."""
     from importlib import import_module
 
+    from ..consistency import check_consistent
     from ..record import read_record, write_atomically
 
     if not any(files.values()):
@@ -350,6 +351,7 @@ def report(record_file: Path, **files: Path | None) -> None:
     written = {f"--{name}": path for name, path in files.items() if path is not None}
     check_distinct({"the record": record_file, **written})
     record = read_record(record_file)
+    check_consistent(record, str(record_file))
     for name, path in files.items():
         if path is not None:
             module = import_module(f"..formats.{name}", __package__)
