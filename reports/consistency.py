@@ -31,6 +31,7 @@ from .reading import by_holm, is_exceeded, lower, measure_of
 from .record_types import ClaimRecord, RunRecord
 
 if TYPE_CHECKING:
+    from ..audit.statistics.bounds.variational import StepsJson
     from ..mechanisms.measures.measure import Measure
 
 #: How far two computations of one number may be apart, relatively: processors and libraries round otherwise.
@@ -75,6 +76,8 @@ def of_claim(claim: ClaimRecord) -> Iterator[Contradiction]:
             yield from _differs(f"measure.{name}", own[name] or 0.0, due)
     yield from _of_replay(claim)
     yield from _of_counts(claim, measure)
+    if claim.get("epsilon_lower") is None:
+        return
     if is_epsilon(said) and claim.get("lower") is not None:
         yield from _differs("lower", claim["lower"], claim.get("epsilon_lower"))
     yield from _of_verdict(claim, measure)
@@ -177,7 +180,7 @@ def _events(claim: ClaimRecord, counts: Counts) -> Iterator[Event]:
     if function is not None:
         edges = [math.inf if edge is None else edge for edge in function["edges"]]
         edges[:1] = [-math.inf if edge is None else edge for edge in function["edges"][:1]]
-        function = StepFunction.of_json({**function, "edges": edges})
+        function = StepFunction.of_json(cast("StepsJson", {**function, "edges": edges}))
         if len(counts.tally) != 2 * len(function.values):
             raise ValueError(f"its tally must have {2 * len(function.values)} numbers")
     method, share = str(claim.get("method") or "guess"), stated.get("share", 0.5)
@@ -301,10 +304,11 @@ def _of_power(claim: ClaimRecord, measure: Measure, counts: Counts) -> Iterator[
 
 def _of_record(record: RunRecord) -> Iterator[Contradiction]:
     """Yield what does not follow from the claims together."""
-    claims, said = record["claims"], record.get("headline") or {}
-    for name, due in headline(claims).items():
-        if name in said and said[name] != due:
-            yield Contradiction(f"headline.{name}", f"is {said[name]}, and the claims say {due}")
+    claims = record["claims"]
+    said: Mapping[str, int] = record.get("headline") or {}
+    for name, counted in headline(claims).items():
+        if name in said and said[name] != counted:
+            yield Contradiction(f"headline.{name}", f"is {said[name]}, and the claims say {counted}")
     together = record.get("ledger_of_tests") or {}
     tests = together.get("tests")
     if tests is None:
@@ -318,8 +322,8 @@ def _of_record(record: RunRecord) -> Iterator[Contradiction]:
     decided: list[dict[str, Any]] = [{} for _ in claims]
     if together.get("method") == "Holm" and alpha is not None and 0 < alpha < 1:
         decided = [vars(one) for one in holm([float(c.get("p_value") or 1.0) for c in claims], alpha, planned=planned)]
-    for i, (test, claim, due) in enumerate(zip(tests, claims, decided, strict=True)):
-        facts = {"p_value": claim.get("p_value"), "epsilon": claim["claimed"]["epsilon"], **due}
+    for i, (test, claim, decision) in enumerate(zip(tests, claims, decided, strict=True)):
+        facts = {"p_value": claim.get("p_value"), "epsilon": claim["claimed"]["epsilon"], **decision}
         facts["rejected"] = claim["verdict"] == "FALSIFIED"
         for name, value in facts.items():
             if name in test:
@@ -329,7 +333,7 @@ def _of_record(record: RunRecord) -> Iterator[Contradiction]:
 def _alphas(claim: ClaimRecord) -> list[float]:
     """Return the error of a claim's audit; its limits where the record rounds it too much."""
     near = 1 - claim["confidence"]
-    exact = (claim.get("translation") or {}).get("alpha")
+    exact = cast("Mapping[str, Any]", claim.get("translation") or {}).get("alpha")
     if exact is not None and 0 < exact < 1 and abs(exact - near) <= 2 * _ALPHA:
         return [float(exact)]
     return [near] if near * CLOSE > 10 * _ALPHA else [max(near - _ALPHA, near / 2), near + _ALPHA]

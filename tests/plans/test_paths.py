@@ -22,10 +22,16 @@ READ = ["run NAME", "run --baseline NAME", "accept NAME", "report NAME --html x.
 WRITTEN = ["init NAME", "accept record.json --baseline NAME", "run --out NAME"]
 WRITTEN += [f"report record.json --{kind} NAME" for kind in ("html", "markdown", "junit", "sarif")]
 
+#: The least that a baseline needs.
+AUDITED = {
+    "name": "x", "claimed": {"epsilon": 1.0, "delta": 0.0}, "verdict": "SURVIVED", "epsilon_lower": 0.5, "runs": 100,
+    "method": "guess", "counts": {"right": 60, "guesses": 80, "runs": 100}, "replay": "overclaim check x",
+}  # fmt: skip
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    (tmp_path / "record.json").write_text(to_text(run_record([], seed=0, alpha=0.01, command="")))
+    (tmp_path / "record.json").write_text(to_text(run_record([AUDITED], seed=0, alpha=0.01, command="")))
     (tmp_path / LOOP).symlink_to(LOOP)
     (tmp_path / FOLDER).mkdir()
     (tmp_path / "file").write_text("a file")

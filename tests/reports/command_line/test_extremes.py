@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from overclaim.audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
 from overclaim.audit.statistics.events import Counts
 from overclaim.reports import baseline
+from overclaim.reports.formats import html, junit, markdown, sarif
 from overclaim.tests.support.command_line import overclaim
 
 LEARNER = ("check", "agarwal-singh/reduction-threshold", "--rounds", 2, "--set", "epsilon=1")
@@ -158,7 +159,7 @@ def test_many_guesses_are_compared_at_once(guesses, delta):
 
 @pytest.mark.parametrize("upper", [0, 20])
 def test_a_joint_event_without_p_value_renders(tmp_path, upper):
-    """One that names no world, or both, is odd and no error."""
+    """One that names no world, or both, is odd and no error of a report; its record contradicts itself."""
     counts = {"runs": 100, "runs_left": 50, "left_upper": upper, "right_upper": 0}
     record = written(
         tmp_path / "record.json",
@@ -167,5 +168,7 @@ def test_a_joint_event_without_p_value_renders(tmp_path, upper):
             for low in (0, 3)
         ),
     )
-    for form in ("html", "markdown", "junit", "sarif"):
-        assert fine("report", record, f"--{form}", tmp_path / form).exit_code == 0
+    data = json.loads(record.read_text())
+    assert all(render(data) for render in (html.render, markdown.markdown, junit.junit, sarif.sarif))
+    done = fine("report", record, "--html", tmp_path / "html")
+    assert (done.exit_code, "contradicts itself" in done.stderr) == (2, True)
