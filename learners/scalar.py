@@ -202,6 +202,11 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     return _with_plain_arms(with_plain_numbers(cast(Learner, learner)))
 
 
+def plays_run_by_run(learner: object) -> bool:
+    """Return whether each run of a learner is an object of a plain class: its time grows with every run."""
+    return isinstance(learner, Scalar)
+
+
 def _with_plain_arms(learner: Learner) -> Learner:
     """Return a learner whose arms are an integer of Python's: with a small one of NumPy's products overflow."""
     arms: object = learner.arms

@@ -12,6 +12,8 @@ Result = TypeVar("Result")
 
 #: The share of all expected seconds that counts as if it had been seen to be right.
 PRIOR = 0.05
+#: Seconds between two lines where there is no terminal.
+SILENT = 10.0
 #: A bar, in tqdm's words, up to its time left.
 COUNTED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}"
 
@@ -25,10 +27,14 @@ def with_bar(
 ) -> Iterator[Result]:
     """Yield results, on a terminal with a bar on stderr that counts them and says how long the others will take.
 
-    `left` tells the seconds from the newest result; without it the others are taken to be like those before.
+    `left` tells the seconds from the newest result; without it the others are taken to be like those before. Without a
+    terminal, a line on stderr counts them every `SILENT` seconds.
     """
-    if label is None or sys.stderr is None or not sys.stderr.isatty():
+    if label is None or sys.stderr is None:
         yield from results
+        return
+    if not sys.stderr.isatty():
+        yield from _with_lines(results, total, label)
         return
     from tqdm import tqdm  # even a hidden bar makes a lock, which an interrupted worker leaves behind
 
@@ -40,6 +46,16 @@ def with_bar(
             if line is not None:  # then the bar is drawn again, however soon after the last time: its count is true
                 bar.write(line(one), file=sys.stderr)
             yield one
+
+
+def _with_lines(results: Iterable[Result], total: int, label: str) -> Iterator[Result]:
+    """Yield results, and count them in lines: a file, or another program, shows no bar."""
+    last = time.monotonic()
+    for done, one in enumerate(results, start=1):
+        if done < total and (now := time.monotonic()) - last >= SILENT:
+            print(f"overclaim: {label}: {done} of {total} done", file=sys.stderr, flush=True)
+            last = now
+        yield one
 
 
 class TimeLeft:

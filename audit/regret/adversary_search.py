@@ -14,6 +14,7 @@ import numpy as np
 from ...learners.problems.losses import LOSS_SETS, Loss
 from ...learners.protocol import Learner
 from ..play.execution import Budget, Execution
+from ..play.progress import with_bar
 from ..search.proposals import quiet
 from .block_sequences import BlockSequence, equal_blocks
 from .measurement import play_sequences
@@ -56,7 +57,8 @@ def find_adversary(
         return equal_blocks(rounds, [rows[row] for row in chosen])
 
     with quiet():
-        for _ in range(TRIALS // TOGETHER):
+        bar = "search for losses" if execution.progress else None
+        for _ in with_bar(range(TRIALS // TOGETHER), TRIALS // TOGETHER, bar):
             trials = [study.ask() for _ in range(TOGETHER)]
             for trial, worth in zip(trials, pilot([proposed(trial) for trial in trials]), strict=True):
                 study.tell(trial, worth)
@@ -79,7 +81,9 @@ class _Pilot:
     def __init__(self, learner: Learner, rounds: int, budget: Budget, execution: Execution) -> None:
         self.rounds, self.looks = rounds, 0
         runs = replace(budget, runs=min(PILOT_RUNS, budget.runs), stop="budget")
-        self.play = partial(play_sequences, learner, budget=runs, execution=replace(execution, memory=None, jobs=1))
+        self.play = partial(
+            play_sequences, learner, budget=runs, execution=replace(execution, memory=None, jobs=1, progress=False)
+        )
 
     def __call__(self, sequences: Sequence[BlockSequence]) -> list[float]:
         self.looks += 1

@@ -18,7 +18,6 @@ from ...learners.protocol import LearnerError
 from ...learners.scalar import arms_of
 from ..play.execution import HERE, Budget, Execution
 from ..statistics.digits import at_least, confidence_text, within
-from .growth import DOUBLINGS
 from .measurement import BUDGET, EXACT
 from .regret_audit import RegretAudit, audit_regret
 from .verdicts import HOLDS, VACUOUS, VIOLATED, YOURS
@@ -110,7 +109,7 @@ def audit_own_bound(
 
     Nor of the growth of a function that is not positive and finite at all horizons.
     """
-    claim, horizons = own_claim(bound, setting.rounds), _horizons(setting.rounds) if callable(bound) else ()
+    claim, horizons = own_claim(bound, setting.rounds), None if callable(bound) else ()
     audit = audit_regret(
         target, setting, budget, execution, parameters=parameters, claim=claim, search=search, horizons=horizons
     )
@@ -125,12 +124,6 @@ def audit_own_bound(
         growth_lower=None,
         growth_upper=None,
     )
-
-
-def _horizons(rounds: int) -> tuple[int, ...]:
-    """Return six horizons, each twice the one before, none beyond what the learner may be made for; or none."""
-    first = rounds // 2**DOUBLINGS
-    return tuple(first * 2**k for k in range(DOUBLINGS + 1)) if first else ()
 
 
 def check_regret(
@@ -162,7 +155,8 @@ def check_regret(
     rounds, arms, losses
         T, the arms, by default those of a learner of the batched protocol or 2, and the loss set: "unit" is [0, 1].
     runs, seed, confidence
-        Runs for each loss sequence; the error of the verdict, over all sequences, is at most 1 - confidence.
+        Runs for each loss sequence; the error of the verdict, over all sequences, is at most 1 - confidence. A plain
+        class plays them on the three worst sequences of a pilot, and a tenth of them on the others.
     search : bool
         Whether to search for a worse sequence first.
 

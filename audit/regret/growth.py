@@ -59,6 +59,8 @@ def growth(horizons: Sequence[int], regrets: Sequence[float], *, confidence: flo
 
 
 def default_horizons(rounds: int) -> tuple[int, ...]:
-    """Return six horizons, each twice the one before, that end at `rounds` if that is large enough."""
-    first = max(16, rounds // 2**DOUBLINGS)
-    return tuple(first * 2**k for k in range(DOUBLINGS + 1))
+    """Return six horizons, halves of `rounds` up to itself; none where the shortest would have no round.
+
+    None is longer than what was asked: a learner may be made for that, and its time grows with every round.
+    """
+    return tuple(rounds // 2**k for k in range(DOUBLINGS, -1, -1)) if rounds >= 2**DOUBLINGS else ()

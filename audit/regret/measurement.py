@@ -15,6 +15,7 @@ import numpy as np
 
 from ...learners.problems.losses import check_told
 from ...learners.protocol import Learner
+from ...learners.scalar import plays_run_by_run
 from ...mechanisms.draws import Floats
 from ..play.execution import HERE, Budget, Execution
 from ..play.kernel_totals import has_kernel_for
@@ -31,6 +32,12 @@ BETTING, ANYTIME, NORMAL = "betting", "betting, anytime-valid", "normal approxim
 EXACT = (BETTING, ANYTIME)
 #: The budget of a measurement that names none, and the fewest runs of one.
 BUDGET, FEWEST_RUNS = Budget(runs=5000), 2
+#: A plain class plays all its runs on so many sequences: those of the largest mean in a pilot of a tenth of them.
+RACED, PILOT_SHARE = 3, 10
+#: The label of that pilot: no measurement shares its draws.
+RACE = 3_000_000
+#: Runs that objects of a plain class play at a time: few, for a process has nothing to do until its block is there.
+PLAIN_BLOCK = 512
 
 
 class UnnoticedJson(TypedDict):
@@ -279,11 +286,12 @@ def play_sequences(
     task = partial(play_block, learner, sequences, budget.seed, label, how)
     many, rounds = len(sequences), len(sequences[0])
     stage = f"regret/{part}/{rounds}/{label}/{many} x {runs}{'/fast' if fast else ''}"
-    wanted = [(first + number, size) for number, size in shares(runs, many)]
+    wanted = [(first + number, size) for number, size in shares(learner, runs, many)]
+    bar = f"regret at T = {rounds:,}" if execution.progress else None
     known = memory.recall_totals(stage) if memory is not None else {}
     missing = [block for block in wanted if block[0] not in known]
     for (number, _), (totals_of_block, points) in zip(
-        missing, in_parallel(task, missing, jobs=execution.jobs, alike=True), strict=True
+        missing, in_parallel(task, missing, jobs=execution.jobs, alike=True, progress=bar), strict=True
     ):
         known[number] = [float(points), *totals_of_block.ravel().tolist()]
         if memory is not None:
@@ -296,9 +304,25 @@ def play_sequences(
     ]
 
 
-def shares(runs: int, many: int) -> list[tuple[int, int]]:
+def play_raced(
+    learner: Learner, sequences: Sequence[World], budget: Budget = BUDGET, execution: Execution = HERE
+) -> list[Played]:
+    """Play all runs on the three sequences that cost most in a pilot; return the pilot's runs of the others.
+
+    How many runs there are depends on the budget alone. The pilot and the runs after it are independent: of `n`
+    sequences at most `n + RACED` intervals can be wrong, each whatever was chosen.
+    """
+    pilot = replace(budget, runs=max(FEWEST_RUNS, budget.runs // PILOT_SHARE))
+    played = play_sequences(learner, sequences, pilot, execution, label=RACE)
+    worst = sorted(sorted(range(len(played)), key=lambda i: -played[i].mean)[:RACED])
+    fresh = play_sequences(learner, [sequences[i] for i in worst], budget, execution)
+    again = dict(zip(worst, fresh, strict=True))
+    return [again.get(i, one) for i, one in enumerate(played)]
+
+
+def shares(learner: Learner, runs: int, many: int) -> list[tuple[int, int]]:
     """Return (block number, runs of each sequence) for `runs` runs of each of so many sequences."""
-    each = max(1, BLOCK // many)
+    each = max(1, (PLAIN_BLOCK if plays_run_by_run(learner) else BLOCK) // many)
     return [(i, min(each, runs - i * each)) for i in range(-(-runs // each))]
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-
-import numpy as np
 
 from ...learners.blame import blaming
 from ...learners.catalogue.entries import Entry, RegretClaim, Setting
-from ...learners.protocol import Learner
-from ...learners.scalar import as_learner
+from ...learners.protocol import Learner, LearnerError
+from ...learners.scalar import as_learner, plays_run_by_run
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from .adaptive import play_adaptive
@@ -20,18 +17,27 @@ from .adversaries import check_losses, check_runs, convex_opposites, regret_loss
 from .adversary_search import PILOT, find_adversary, rows_of_arms
 from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
-from .measurement import BUDGET, FEWEST_RUNS, Played, Regret, RegretJson, play_sequences, regrets, shares
+from .measurement import (
+    BUDGET,
+    FEWEST_RUNS,
+    RACED,
+    Played,
+    Regret,
+    RegretJson,
+    play_raced,
+    play_sequences,
+    shares,
+)
 from .verdicts import (
     FEWEST_DOUBLINGS,
     HOLDS,
     UNDECIDED,
     VACUOUS,
     VIOLATED,
+    HorizonRuns,
     Judged,
     as_bound,
-    decisive,
     first_binding,
-    judge_bound,
     judge_growth,
     promised_growth,
     without_violations,
@@ -170,8 +176,8 @@ def audit_regret(
     parameters : mapping, optional
         The algorithm's own parameters.
     horizons : sequence of int, optional
-        For the growth; default six, each twice the one before, up to the setting's rounds, or from 16. With none
-        nothing is said of it.
+        For the growth; default six, halves of the setting's rounds up to themselves, and none where the shortest has
+        no round or the learner refuses it. With none nothing is said of it.
     sequences : callable, optional
         From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses two
         extreme losses (quadratic ones tilted), constant, in turn, switching half-way or early, and at random.
@@ -188,7 +194,6 @@ def audit_regret(
     ValueError, LearnerError
         As `play_sequences`, `growth` and `as_learner`.
     """
-    horizons = default_horizons(setting.rounds) if horizons is None else tuple(horizons)
     if horizons:
         growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play
     claim = target.regret if claim is None and isinstance(target, Entry) else claim
@@ -197,6 +202,7 @@ def audit_regret(
 
     adaptive = _adaptive(target, setting, budget, execution, parameters or {}) if search else {}
     game = _Game(target, setting, parameters or {}, sequences, claim)
+    horizons = game.horizons(budget) if horizons is None else tuple(horizons)
     if search or (search_where_binding and game.binds(budget)):
         rounds = setting.rounds if search else max(1, setting.rounds // 4)
         game = replace(game, found=game.find(rounds, budget, execution))
@@ -204,9 +210,9 @@ def audit_regret(
     def bound_at(t: int) -> float:
         return game.bound(t, played[t].learner if t in played else None)
 
-    played: dict[int, _Played] = {}
+    played: dict[int, HorizonRuns] = {}
     here = game.play(setting.rounds, budget, execution)
-    budget = replace(budget, runs=here.played[0].totals.size)  # fewer where it was stopped early
+    budget = replace(budget, runs=here.worst.totals.size)  # fewer where it was stopped early
     played |= {t: here if t == setting.rounds else game.play(t, budget, execution) for t in horizons}
     means = [played[t].worst.mean for t in horizons]
     shown = here.index if claim is None else here.decisive(bound_at(setting.rounds))
@@ -225,6 +231,14 @@ def audit_regret(
     verdicts = _judge(claim.exponent, bound_at, setting, here, played)
     verdicts = verdicts if claim.constant else without_violations(verdicts)
     return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
+
+
+def says_something(entry: Entry, setting: Setting, budget: Budget) -> bool:
+    """Return whether an entry's bound is below the largest possible regret on some listed sequence.
+
+    If not, its verdict is VACUOUS whatever the runs are.
+    """
+    return _Game(entry, setting, {}, None, entry.regret).binds(budget)
 
 
 def _adaptive(
@@ -268,14 +282,30 @@ class _Game:
             chosen = regret_losses(self.target, setting, learner, seed)
         return chosen if self.found is None else {**chosen, FOUND: self.found.at(setting.rounds)}
 
+    def horizons(self, budget: Budget) -> tuple[int, ...]:
+        """Return the horizons of growth; none where the learner raises at the shortest, which nobody asked for."""
+        horizons = default_horizons(self.setting.rounds)
+        if not horizons or self.sequences is not None:
+            return horizons
+        try:
+            self.glance(horizons[0], budget)
+        except (LearnerError, ValueError):
+            return ()
+        return horizons
+
+    def glance(self, rounds: int, budget: Budget) -> list[Played]:
+        """Return two runs on each sequence of a horizon."""
+        setting, learner = self.at(rounds)
+        worlds = [*self.worlds(setting, learner, budget.seed).values()]
+        return play_sequences(learner, worlds, replace(budget, runs=FEWEST_RUNS), label=PILOT)
+
     def binds(self, budget: Budget) -> bool:
         """Tell whether the bound is below the largest possible regret on some listed sequence: by two short runs."""
         if self.claim is None:
             return False
-        short, learner = self.at(min(_GLANCE, self.setting.rounds))
-        worlds = [*self.worlds(short, learner, budget.seed).values()]
-        played = play_sequences(learner, worlds, replace(budget, runs=FEWEST_RUNS), label=PILOT)
-        largest = max((one.largest or 0.0 for one in played), default=0.0) / short.rounds * self.setting.rounds
+        short = min(_GLANCE, self.setting.rounds)
+        played = self.glance(short, budget)
+        largest = max((one.largest or 0.0 for one in played), default=0.0) / short * self.setting.rounds
         return self.bound(self.setting.rounds) < largest
 
     def find(self, rounds: int, budget: Budget, execution: Execution) -> BlockSequence:
@@ -284,7 +314,7 @@ class _Game:
         rows = convex_opposites(self.target, setting, learner) or rows_of_arms(setting.losses, setting.arms)
         return find_adversary(learner, rows, rounds, budget, execution)
 
-    def play(self, rounds: int, budget: Budget, execution: Execution) -> _Played:
+    def play(self, rounds: int, budget: Budget, execution: Execution) -> HorizonRuns:
         """Play all sequences at a horizon; with a budget that may stop early, until the bound is decided."""
         if rounds * self.setting.arms > MOST_REGRET_LOSSES:
             most = MOST_REGRET_LOSSES // self.setting.arms
@@ -296,66 +326,15 @@ class _Game:
             check_runs(learner, setting, budget.seed)
         if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
             return _play_early(learner, chosen, budget, execution, self.bound(rounds, learner))
-        return _Played(learner, chosen, play_sequences(learner, [*chosen.values()], budget, execution), budget)
-
-
-class _Played:
-    """A learner's runs on adversarial sequences at one horizon; intervals, which cost time, where they are asked for.
-
-    All of them hold together, and with those of one other horizon: growth rests on two.
-    """
-
-    def __init__(
-        self, learner: Learner, sequences: Mapping[str, World], played: Sequence[Played], budget: Budget
-    ) -> None:
-        self.learner, self.names, self.played = learner, tuple(sequences), tuple(played)
-        self.confidence = 1 - budget.alpha / (2 * len(self.names))
-
-    @property
-    def index(self) -> int:
-        return int(np.argmax([one.mean for one in self.played]))
-
-    @property
-    def worst(self) -> Played:
-        return self.played[self.index]
-
-    @property
-    def growth(self) -> Growth:
-        return Growth((self.worst.rounds,), (self.worst.mean,), None, None, None)
-
-    @property
-    def bounded(self) -> bool:
-        return all(one.largest is not None for one in self.played)
-
-    def regret(self, index: int) -> Regret:
-        """Return the regret on one sequence."""
-        return self.regrets[index] if "regrets" in vars(self) else self.played[index].regret(self.confidence)
-
-    @cached_property
-    def regrets(self) -> list[Regret]:
-        """The regret on every sequence."""
-        return regrets(self.played, self.confidence)
-
-    def verdict(self, bound: float) -> str:
-        """Return the verdict on a bound."""
-        if all(one.largest is not None and bound >= one.largest for one in self.played):
-            return VACUOUS
-        return judge_bound(self.regrets, bound)
-
-    def decisive(self, bound: float) -> int:
-        """Return the sequence that a verdict on the bound is shown with."""
-        return self.index if self.verdict(bound) == VACUOUS else decisive(self.regrets, bound)
-
-    def limits(self) -> tuple[float, float] | None:
-        """Return limits of the largest expected regret over the sequences; None where an interval is not exact."""
-        if not self.bounded:
-            return None
-        return max(regret.interval[0] for regret in self.regrets), max(regret.interval[1] for regret in self.regrets)
+        worlds = [*chosen.values()]
+        if plays_run_by_run(learner) and len(worlds) > RACED:
+            return HorizonRuns(learner, chosen, play_raced(learner, worlds, budget, execution), budget, again=RACED)
+        return HorizonRuns(learner, chosen, play_sequences(learner, worlds, budget, execution), budget)
 
 
 def _play_early(
     learner: Learner, sequences: Mapping[str, World], budget: Budget, execution: Execution, bound: float
-) -> _Played:
+) -> HorizonRuns:
     """Play more and more runs until intervals that hold at all numbers of them decide on a bound."""
     played: list[Played] = []
     runs = first = 0
@@ -363,14 +342,18 @@ def _play_early(
         more = max(FEWEST_RUNS, min(runs or FIRST_LOOK, budget.runs - runs))
         fresh = play_sequences(learner, [*sequences.values()], replace(budget, runs=more), execution, first=first)
         played = [old.with_more(new) for old, new in zip(played or [one.none() for one in fresh], fresh, strict=True)]
-        runs, first = runs + more, first + len(shares(more, len(fresh)))
-        so_far = _Played(learner, sequences, played, budget)
+        runs, first = runs + more, first + len(shares(learner, more, len(fresh)))
+        so_far = HorizonRuns(learner, sequences, played, budget)
         if runs + FEWEST_RUNS > budget.runs or so_far.verdict(bound) != UNDECIDED:
             return so_far
 
 
 def _judge(
-    exponent: float, bound_at: Callable[[int], float], setting: Setting, here: _Played, played: Mapping[int, _Played]
+    exponent: float,
+    bound_at: Callable[[int], float],
+    setting: Setting,
+    here: HorizonRuns,
+    played: Mapping[int, HorizonRuns],
 ) -> Judged:
     """Return what a printed bound and growth rate come to."""
     bound, bounds = bound_at(setting.rounds), {t: bound_at(t) for t in played}
@@ -389,7 +372,7 @@ def _judge(
         "bound_slope": printed,
         "binds_from": binds_from,
         "bound_verdict": here.verdict(bound),
-        **(judge_growth(ends, promised_growth(exponent, printed)[0]) if played else {}),
+        **judge_growth(ends, promised_growth(exponent, printed)[0]),
     }
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TypedDict
 
-from .measurement import EXACT, Regret
+from ...learners.protocol import Learner
+from ..play.execution import Budget
+from ..play.pairs import World
+from .growth import Growth
+from .measurement import EXACT, Played, Regret, regrets
 
 #: VACUOUS: nothing could violate the bound at these horizons. UNDECIDED: the interval straddles what is promised.
 HOLDS, VIOLATED, VACUOUS, UNDECIDED = "HOLDS", "VIOLATED", "VACUOUS", "UNDECIDED"
@@ -59,10 +64,74 @@ def judge_bound(regrets: Sequence[Regret], bound: float) -> str:
 
 
 def decisive(regrets: Sequence[Regret], bound: float) -> int:
-    """Return the largest mean's place, of those that decide: the largest of all may have too wide an interval."""
+    """Return the largest mean's place, of those that decide, with the most runs: others may have wide intervals."""
     verdict = judge_bound(regrets, bound)
     deciding = [i for i, one in enumerate(regrets) if verdict == HOLDS or judge_bound([one], bound) == verdict]
-    return max(deciding or range(len(regrets)), key=lambda i: regrets[i].mean)
+    return max(deciding or range(len(regrets)), key=lambda i: (regrets[i].runs, regrets[i].mean))
+
+
+class HorizonRuns:
+    """A learner's runs on adversarial sequences at one horizon; intervals, which cost time, where they are asked for.
+
+    All of them hold together, and with those of one other horizon: growth rests on two. `again` is the number of
+    sequences that were played twice, in a pilot and after it (`play_raced`).
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        sequences: Mapping[str, World],
+        played: Sequence[Played],
+        budget: Budget,
+        again: int = 0,
+    ) -> None:
+        self.learner, self.names, self.played = learner, tuple(sequences), tuple(played)
+        self.confidence = 1 - budget.alpha / (2 * (len(self.names) + again))
+
+    @property
+    def index(self) -> int:
+        """The largest mean's place, of those with the most runs."""
+        return max(range(len(self.played)), key=lambda i: (self.played[i].totals.size, self.played[i].mean))
+
+    @property
+    def worst(self) -> Played:
+        """The runs on that sequence."""
+        return self.played[self.index]
+
+    @property
+    def growth(self) -> Growth:
+        """The mean of this horizon alone."""
+        return Growth((self.worst.rounds,), (self.worst.mean,), None, None, None)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the losses of all runs are bounded."""
+        return all(one.largest is not None for one in self.played)
+
+    def regret(self, index: int) -> Regret:
+        """Return the regret on one sequence."""
+        return self.regrets[index] if "regrets" in vars(self) else self.played[index].regret(self.confidence)
+
+    @cached_property
+    def regrets(self) -> list[Regret]:
+        """The regret on every sequence."""
+        return regrets(self.played, self.confidence)
+
+    def verdict(self, bound: float) -> str:
+        """Return the verdict on a bound."""
+        if all(one.largest is not None and bound >= one.largest for one in self.played):
+            return VACUOUS
+        return judge_bound(self.regrets, bound)
+
+    def decisive(self, bound: float) -> int:
+        """Return the sequence that a verdict on the bound is shown with."""
+        return self.index if self.verdict(bound) == VACUOUS else decisive(self.regrets, bound)
+
+    def limits(self) -> tuple[float, float] | None:
+        """Return limits of the largest expected regret over the sequences; None where an interval is not exact."""
+        if not self.bounded:
+            return None
+        return max(regret.interval[0] for regret in self.regrets), max(regret.interval[1] for regret in self.regrets)
 
 
 def as_bound(value: float) -> float:

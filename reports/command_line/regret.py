@@ -74,7 +74,7 @@ def regret(
             entry,
             setting,
             Budget(**budget),
-            Execution(jobs or cores(), fast=fast),
+            Execution(jobs or cores(), progress=True, fast=fast),
             parameters=own,
             sequences=sequences,
             search=search,

@@ -10,6 +10,7 @@ import click
 
 from ...audit.certification.blind_spot import words
 from ...audit.inputs.data import shown
+from ...audit.regret.growth import DOUBLINGS
 from ...audit.regret.verdicts import growth_words, promised_growth, regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
@@ -180,6 +181,8 @@ def _filled(lines: Iterable[str]) -> str:
 
 def _growth_words(audit: RegretJson) -> str:
     if audit["slope"] is None:
+        if len(audit["horizons"]) < 2:
+            return f"no growth exponent: it takes T = {2**DOUBLINGS} or more, and a learner that can be built for less"
         return f"no growth exponent: fewer than three of the horizons show any regret, T = {audit['horizons']}"
     low, high = within(audit["slope_lower"], audit["slope_upper"])
     return f"growth exponent {number(audit['slope'])}, between {low} and {high}, over T = {audit['horizons']}"

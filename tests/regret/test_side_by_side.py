@@ -50,9 +50,9 @@ def test_runs_are_told_the_losses_of_their_own_sequence(kind, actions, worlds):
 
 
 def test_blocks_hold_all_runs():
-    assert sum(size for _, size in shares(20_000, 3)) == 20_000
-    assert shares(5, 10_000) == [(i, 1) for i in range(5)]
     learner = Exp3(arms=2, eta=0.1)
+    assert sum(size for _, size in shares(learner, 20_000, 3)) == 20_000
+    assert shares(learner, 5, 10_000) == [(i, 1) for i in range(5)]
     played = play_sequences(learner, [np.ones((2, 2)), np.zeros((2, 2))], Budget(runs=5000))
     assert [(one.totals.size, one.mean) for one in played] == [(5000, 0.0), (5000, 0.0)]
 
