@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +20,6 @@ from overclaim.reports.command_line.cli import ENVIRONMENT
 for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
 
-import numpy as np  # noqa: E402
 
 from overclaim.benchmarks import tables  # noqa: E402
 from overclaim.benchmarks.power import tightness  # noqa: E402
@@ -68,11 +66,9 @@ def main() -> None:
         parser.error(f"no such section: {', '.join(unknown)}; expected some of {', '.join(SECTIONS)}")
     path = tables.RESULTS / "bench.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    cores = f"{tables.processor()}, {os.cpu_count()} cores"
-    machine = f"{cores}, Python {platform.python_version()}, NumPy {np.__version__}"
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    measured: dict[str, str] = {**old.get("measured", {}), **dict.fromkeys(chosen, now[:10])}
-    tables_of: dict[str, Any] = {"machine": machine, "created": now, "measured": measured}
+    measured: dict[str, str] = {**old.get("measured", {}), **dict.fromkeys(chosen, tables.dated())}
+    tables_of: dict[str, Any] = {"machine": tables.machine(), "created": now, "measured": measured}
     for section, measure in SECTIONS.items():
         if section in chosen:
             print(f"\n{section}", flush=True)
@@ -81,15 +77,15 @@ def main() -> None:
         elif section in old:
             tables_of[section] = old[section]
     medians = f"Medians of {speed.REPEATS} where nothing else is said."
-    parts = [f"# Benchmarks\n\n{machine}. {medians} Figures are of the code of the day that is named.\n"]
+    parts = [f"# Benchmarks\n\n{medians}\n"]
     for section in SECTIONS:
         if section in tables_of:
             remark = (SECTIONS[section].__doc__ or "").strip().splitlines()[0]
-            day = f" Measured on {measured[section]}." if section in measured else ""
-            parts.append(f"## {section.capitalize()}\n\n{remark}{day}\n\n{tables.table(tables_of[section])}\n")
-    tables.RESULTS.mkdir(exist_ok=True)
+            parts.append(
+                f"## {section.capitalize()}\n\n{remark} {measured[section]}\n\n{tables.table(tables_of[section])}\n"
+            )
+    tables.write_page("bench", "\n".join(parts))
     path.write_text(json.dumps(tables_of, indent=1) + "\n", encoding="utf-8")
-    (tables.RESULTS / "bench.md").write_text("\n".join(parts), encoding="utf-8")
     print("\n" + "\n".join(against({s: old.get(s, []) for s in chosen}, {s: tables_of[s] for s in chosen})))
 
 

@@ -1,9 +1,12 @@
-"""What the page of a benchmark needs: its folder, rows of measurements as Markdown, the day and the processor."""
+"""What the page of a benchmark needs: its folder, rows of measurements as Markdown, the day, commit and machine."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import platform
+import re
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
@@ -13,6 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 RESULTS = Path(__file__).resolve().parent / "results"
+#: What a page of results has: `dated` for each of its tables, or once.
+NAMED = re.compile(r"\d{4}-\d\d-\d\d, commit \w")
 
 Rows = list[dict[str, Any]]
 T = TypeVar("T")
@@ -57,8 +62,31 @@ def table(rows: Rows) -> str:
 
 
 def dated() -> str:
-    """Return the sentence that says of which code a page's figures are: they are not measured with every change."""
-    return f"Measured on {datetime.now(UTC):%Y-%m-%d}, with the code of that day."
+    """Return the sentence that names day, commit and machine: figures are not measured with every change."""
+    return f"Measured on {datetime.now(UTC):%Y-%m-%d}, {commit()}, on {machine()}."
+
+
+def commit() -> str:
+    """Return the commit of the code, "-dirty" behind it if files have changed since."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        done = subprocess.run(command, cwd=RESULTS.parent, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "commit unknown (no repository)"
+    return f"commit {done.stdout.strip()}"
+
+
+def machine() -> str:
+    """Return processor, cores and the versions that decide about speed and last digits."""
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
+    return f"{processor()}, {os.cpu_count()} cores, {versions}"
+
+
+def write_page(name: str, text: str, folder: Path = RESULTS) -> None:
+    """Write a page of results; a text that names no commit of its own ends with the sentence of `dated`."""
+    folder.mkdir(exist_ok=True)
+    text = text if NAMED.search(text) else f"{text.rstrip()}\n\n{dated()}\n"
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 def show(rows: Rows) -> None:

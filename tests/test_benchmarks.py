@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from overclaim.benchmarks import tables
+
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted(script for room in ("benchmarks", "docs", "examples") for script in (ROOT / room).rglob("*.py"))
 
@@ -89,6 +91,36 @@ def test_the_page_of_benchmarks_names_each_of_them():
         script.relative_to(folder).as_posix() for script in folder.rglob("*.py")
     }
     assert set(re.findall(r"`(\w+\.md)`", page)) <= {file.name for file in (folder / "results").iterdir()}
+
+
+PAGES = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_of_results_names_day_commit_and_machine(page):
+    """Pages said "with the code of that day": neither the code nor the machine could be found."""
+    said = re.findall(r"\d{4}-\d\d-\d\d, commit [0-9a-f]{7,}[^,|]*, on \w", page.read_text(encoding="utf-8"))
+    assert said
+    assert "code of that day" not in page.read_text(encoding="utf-8")
+
+
+def test_every_page_of_results_has_a_question():
+    """No table is kept that nobody asks for."""
+    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert {page.name for page in PAGES} == set(re.findall(r"`(\w+\.md)`", text))
+
+
+def test_pages_are_written_by_the_one_function_that_names_commit_and_machine(tmp_path):
+    tables.write_page("mine", "# Mine\n\n| a |\n|---|\n| 1 |\n", tmp_path)
+    *_, last = (tmp_path / "mine.md").read_text(encoding="utf-8").splitlines()
+    assert last == tables.dated()
+    assert tables.NAMED.search(last)
+    assert f", on {tables.processor()}, " in last
+    tables.write_page("dated", f"# Mine\n\n{tables.dated()} More.\n", tmp_path)
+    assert (tmp_path / "dated.md").read_text(encoding="utf-8").count("commit") == 1
+    others = [s for s in SCRIPTS if "benchmarks" in s.parts and s.name != "tables.py"]
+    direct = re.compile(r"""\.md["'][^\n]*write_text|with_suffix\(["']\.md""")
+    assert [script.name for script in others if direct.search(script.read_text(encoding="utf-8"))] == []
 
 
 def test_the_page_on_speed_has_the_figures_of_the_committed_results():

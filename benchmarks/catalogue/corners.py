@@ -290,7 +290,7 @@ def main():
     )
     content = {"title": title, "note": intro, "rows": rows}
     (tables.RESULTS / "corners.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    (tables.RESULTS / "corners.md").write_text(f"# {title}\n\n{intro} {tables.dated()}\n\n{tables.table(rows)}\n")
+    tables.write_page("corners", f"# {title}\n\n{intro} {tables.dated()}\n\n{tables.table(rows)}\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 from overclaim.audit.inputs.data import shown
+from overclaim.benchmarks import tables
 
 RUNS, SEEDS = 20_000, 3
 #: What was falsified with a pair that was made by hand, its entry, and what else the command says.
@@ -57,6 +58,7 @@ def main(seeds):
             ", ".join(f"{spent:.0f}" for spent in seconds),
         )
         print(f"| {' | '.join(cells)} |", flush=True)
+    print(f"\n{tables.dated()}")
 
 
 def smallest(claims):

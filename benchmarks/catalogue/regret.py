@@ -113,7 +113,7 @@ an arm and round, 2 MiB at 2^17:
 
 {tables.table(used)}
 """
-    (tables.RESULTS / "regret.md").write_text(text)
+    tables.write_page("regret", text)
     (tables.RESULTS / "regret.json").write_text(json.dumps({"rows": rows, "memory": used}, indent=1) + "\n")
 
 

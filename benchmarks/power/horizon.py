@@ -374,7 +374,7 @@ def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 def write(path: Path, measured: dict[str, Any]) -> None:
     """Write the file and its page."""
     path.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    path.with_suffix(".md").write_text(page(measured), encoding="utf-8")
+    tables.write_page(path.stem, page(measured), path.parent)
 
 
 if __name__ == "__main__":

@@ -17,14 +17,13 @@ from overclaim.audit.statistics.bounds.joint_wealth import AT_RISK
 from overclaim.audit.statistics.bounds.measure_bounds import refuted
 from overclaim.audit.statistics.bounds.variational import StepFunction, divergence_lower, divergence_of
 from overclaim.audit.statistics.measure_choice import Cells, _best_function, choose
-from overclaim.benchmarks.tables import RESULTS
+from overclaim.benchmarks.tables import write_page
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.divergences import bernoulli_divergence
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 from overclaim.mechanisms.one_shot.concentrated import GaussianMechanism
 
-OUT = RESULTS / "measures.md"
 ALPHA, REPLICATIONS, RUNS = 0.05, 20_000, 1000
 #: All counts are enumerated: by the steps of a function, runs in each world.
 ENUMERATED = {2: 500, 3: 40}
@@ -372,7 +371,7 @@ for rho a function of the score with the empirical Bernstein bound, and one even
 {table(["mu", "runs", "seeds", "rho, ours", "rho, Bernstein", "rho, event", "mu, ours", "mu, event"], shares())}
 
 {page_of_power()}"""
-    OUT.write_text(text, encoding="utf-8")
+    write_page("measures", text)
     print(text)
 
 

@@ -384,7 +384,7 @@ def write(rows, choices):
     rows = sorted(rows + kept, key=lambda row: list(LEARNERS).index(row["learner"]))
     content = {"title": title, "note": NOTE, "rows": rows}
     path.write_text(json.dumps(content, indent=1) + "\n")
-    (tables.RESULTS / "pairs.md").write_text(f"# {title}\n\n{tables.table(rows)}\n\n{NOTE}\n")
+    tables.write_page("pairs", f"# {title}\n\n{tables.table(rows)}\n\n{NOTE}\n")
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def write(name, title, rows, note):
     text = json.dumps({"title": title, "note": note, "rows": rows}, indent=1)
     (tables.RESULTS / f"{name}.json").write_text(text + "\n")
     table = tables.table(rows)
-    (tables.RESULTS / f"{name}.md").write_text(f"# {title}\n\n{table}\n\n{note}\n")
+    tables.write_page(name, f"# {title}\n\n{table}\n\n{note}\n")
 
 
 def six(names, seeds, jobs):

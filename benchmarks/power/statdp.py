@@ -49,7 +49,7 @@ NOTE = (
     f"epsilon; means of seeds {FIRST} to {FIRST + SEEDS - 1}, which no choice was made on, and their sd. "
     "Attainable: what a perfect attack that knows the best pair and event is expected to certify with all of the "
     "runs, from the mechanism's law (benchmarks/power/attainable.py), and its standard deviation by chance. "
-    "Delta-Siege has a table of its own (delta_siege.md): it audits what low-order bits leak, and none of these. "
+    "Delta-Siege has a benchmark of its own (delta_siege.py): it audits what low-order bits leak, and none of these. "
 )
 
 

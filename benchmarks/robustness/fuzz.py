@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +60,7 @@ def main() -> int:
 def write(outcome: dict[str, Any], times: str) -> None:
     """Write the tables."""
     drawn = sum(row["cases"] for row in outcome["cases"]) + sum(row["audits"] for row in outcome["alarms"])
-    commit = ["git", "describe", "--always", "--dirty"]
-    note = (
-        f"`make fuzz FUZZ={times}`: {drawn:,} cases at random, no traceback and no hang. Commit "
-        f"{subprocess.run(commit, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()}, "
-        f"Python {platform.python_version()}, {datetime.now(UTC):%Y-%m-%d}."
-    )
+    note = f"`make fuzz FUZZ={times}`: {drawn:,} cases at random, no traceback and no hang. {tables.dated()}"
     (tables.RESULTS / "fuzz.json").write_text(json.dumps({"note": note, **outcome}, indent=1) + "\n", encoding="utf-8")
     text = f"""# Fuzzing
 
@@ -85,7 +78,7 @@ Falsified at most so often, except with probability 1e-6, by the binomial law at
 
 {tables.table(outcome["alarms"])}
 """
-    (tables.RESULTS / "fuzz.md").write_text(text, encoding="utf-8")
+    tables.write_page("fuzz", text)
 
 
 if __name__ == "__main__":

@@ -128,8 +128,6 @@ def outcomes(module: str, folder: Path) -> list[dict[str, Any]]:
 
 def run(module: str, folder: Path) -> dict[str, Any]:
     """Mutate one module, run its tests, and sum up."""
-    changed = git("status", "--porcelain", "--", ".", ":!benchmarks")
-    commit = git("rev-parse", "--short", "HEAD").strip() + (" and changes" if changed else "")
     prepare(module, folder)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": ""}
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
@@ -138,7 +136,7 @@ def run(module: str, folder: Path) -> dict[str, Any]:
     counted = Counter(mutant["outcome"] for mutant in mutants)
     return {
         "module": module,
-        "commit": commit,
+        "dated": tables.dated(),
         "tests": TESTS[module].split(),
         "mutants": len(mutants),
         **{outcome: counted[outcome] for outcome in (KILLED, TIMEOUT, SURVIVED)},
@@ -172,7 +170,7 @@ def report(results: list[dict[str, Any]]) -> str:
     rows = [
         {
             "module": f"`{row['module']}`",
-            "commit": row["commit"],
+            "measured": row["dated"].removeprefix("Measured on ").rstrip("."),
             "mutants": row["mutants"],
             **{head: row[key] for head, key in heads.items()},
             "caught": f"{caught(row):.1%}",
@@ -203,7 +201,7 @@ def write(results: list[dict[str, Any]]) -> int:
     poor = explain(results) + [r["module"] for r in results if caught(r) < 0.95 or r["not run"]]
     target = tables.RESULTS / "mutation.json"
     target.write_text(json.dumps(results, indent=1) + "\n")
-    target.with_suffix(".md").write_text(report(results))
+    tables.write_page("mutation", report(results))
     if poor:
         print(f"mutation: below 95 %, not run, or not explained: {', '.join(sorted(set(poor)))}")
     return 1 if poor else 0

@@ -27,12 +27,11 @@ from overclaim.audit.plans import shrink  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402
 from overclaim.audit.plans.selftest import selftest  # noqa: E402
 from overclaim.audit.play.execution import Execution  # noqa: E402
-from overclaim.benchmarks.tables import RESULTS, dated, processor, table  # noqa: E402
+from overclaim.benchmarks.tables import dated, table, write_page  # noqa: E402
 from overclaim.reports import extras, record  # noqa: E402
 from overclaim.reports.command_line import running  # noqa: E402
 from overclaim.reports.formats.html import render  # noqa: E402
 
-PAGE = RESULTS / "run_profile.md"
 #: Whose functions are stages, and what they are called.
 STAGES: list[tuple[Any, str, str]] = [
     (falsify, "check_fresh", "checks of the learner"),
@@ -115,14 +114,14 @@ def main() -> None:
     ]
     claims.sort(key=lambda row: -row["CPU s"])
     text = (
-        f"# The CPU time of `overclaim run`\n\n{processor()}, one process: {total:.1f} s. {dated()}\n\n"
+        f"# The CPU time of `overclaim run`\n\nOne process: {total:.1f} s. {dated()}\n\n"
         f"{table(parts)}\n\n"
         f"## The longest claims\n\n{table(claims[:25])}\n"
     )
     if chosen:
         print(text)
     else:
-        PAGE.write_text(text, encoding="utf-8")
+        write_page("run_profile", text)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import socket
 import subprocess
 import sys
@@ -154,7 +153,7 @@ def main() -> None:
     ledger = ledger_costs(chosen.tasks)
     outcome = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "dated": tables.dated(),
         "window": IN_FLIGHT,
         "rows": rows,
         "ledger": ledger,
@@ -162,7 +161,7 @@ def main() -> None:
         "plan": plan(rows[1], ledger, rate),
     }
     (tables.RESULTS / "scheduler_load.json").write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
-    (tables.RESULTS / "scheduler_load.md").write_text(markdown(outcome), encoding="utf-8")
+    tables.write_page("scheduler_load", markdown(outcome))
     print(markdown(outcome))
 
 
@@ -170,7 +169,7 @@ def markdown(outcome: dict[str, Any]) -> str:
     """Return the results as tables."""
     planned = f"{RUNS:.0e} runs of {ROUNDS} rounds at {outcome['million run-rounds/s']:.3g} million run-rounds/s"
     parts = [
-        f"# A scheduler's load\n\n{outcome['machine']}; {outcome['window']} tasks in flight for each worker.",
+        f"# A scheduler's load\n\n{outcome['dated']} {outcome['window']} tasks in flight for each worker.",
         tables.table(outcome["rows"]),
     ]
     for title, facts in (("A finished block", outcome["ledger"]), (f"A plan for {planned}", outcome["plan"])):

@@ -240,7 +240,7 @@ def main() -> None:
         f"deltas 0 and 0.01.\n\n{tables.table(power)}\n"
     )
     tables.RESULTS.mkdir(exist_ok=True)
-    (tables.RESULTS / "calibration.md").write_text("\n".join(parts_text))
+    tables.write_page("calibration", "\n".join(parts_text))
     (tables.RESULTS / "calibration.json").write_text(
         json.dumps({"note": note, "tables": alarms, "power": power}, indent=1) + "\n"
     )

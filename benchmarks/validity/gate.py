@@ -279,7 +279,7 @@ def write(out: Path, rows: tables.Rows, caught: tables.Rows) -> None:
     page = PAGE.format(
         runs=RUNS, alpha=ALPHA, dated=tables.dated(), unchanged=tables.table(rows), caught=tables.table(caught)
     )
-    (out / "gate.md").write_text(page, encoding="utf-8")
+    tables.write_page("gate", page, out)
     tables_of = {"alpha": ALPHA, "runs": RUNS, "unchanged": rows, "regressions": caught}
     (out / "gate.json").write_text(json.dumps(tables_of, indent=1) + "\n", encoding="utf-8")
 

@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
+from overclaim.benchmarks import tables
 from overclaim.learners import BatchedLaplace, Exp3, Threshold
 from overclaim.learners.bandits.exp4 import SteadyExp4
 from overclaim.learners.problems.advice import Advice
@@ -204,7 +205,7 @@ def main(seeds: int, kind: str) -> None:
         cells = (name, relation, stated, str(seeds), str(wrong), f"{max(bounds):.3f}", f"{np.mean(bounds):.3f}")
         print(f"| {' | '.join(cells)} |", flush=True)
     print(f"\n{alarms} of {audits} audits, of {RUNS:,} runs each; at most {0.01 * audits:.2f} are expected.")
-    print(f"{time.process_time() - began:.0f} s of processor time.")
+    print(f"{time.process_time() - began:.0f} s of processor time. {tables.dated()}")
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ that hypothesis, who knows the law and stakes by the Hamilton-Jacobi-Bellman equ
 {best:.3f} normal intervals: 1.1 needs more than bets on single observations, here the share of the law below a floor.
 Rare observations far below it cost what the last row of each size shows.
 """
-    (tables.RESULTS / "intervals.md").write_text(text)
+    tables.write_page("intervals", text)
     report = {"coverage": covered, "widths": wide, "best gambler, range 50 sd": best}
     (tables.RESULTS / "intervals.json").write_text(json.dumps(report, indent=1) + "\n")
 

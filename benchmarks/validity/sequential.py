@@ -278,7 +278,7 @@ batched EXP3 over eight arms and the FTPL conversion the proofs' 1.
 {tables.table(report["learner_alarms"])}
 """
     (tables.RESULTS / "sequential.json").write_text(json.dumps(report, indent=1) + "\n")
-    (tables.RESULTS / "sequential.md").write_text(text)
+    tables.write_page("sequential", text)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def main():
         f"{audits * (1 - CONFIDENCE):.1f} are expected.\n{spent:.0f} s of processor time. {tables.dated()}"
     )
     text = f"# False alarms of audits of weak claims\n\n{tables.table(rows)}\n\n{note}\n"
-    (tables.RESULTS / "weak_claim_alarms.md").write_text(text)
+    tables.write_page("weak_claim_alarms", text)
 
 
 if __name__ == "__main__":
