@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 #: The share of all expected seconds that counts as if it had been seen to be right.
 PRIOR = 0.05
 #: Seconds between two lines where there is no terminal.
-SILENT = 10.0
+SILENT = 5.0
 #: A bar, in tqdm's words, up to its time left.
 COUNTED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}"
 
@@ -48,13 +48,23 @@ def with_bar(
             yield one
 
 
+class _Lines:
+    """When the last line was printed: a command has several stages, each of them shorter than `SILENT`."""
+
+    last = time.monotonic()
+
+
+def begin() -> None:
+    """Start the clock of the lines: a command begins."""
+    _Lines.last = time.monotonic()
+
+
 def _with_lines(results: Iterable[Result], total: int, label: str) -> Iterator[Result]:
     """Yield results, and count them in lines: a file, or another program, shows no bar."""
-    last = time.monotonic()
     for done, one in enumerate(results, start=1):
-        if done < total and (now := time.monotonic()) - last >= SILENT:
+        if (now := time.monotonic()) - _Lines.last >= SILENT:
             print(f"overclaim: {label}: {done} of {total} done", file=sys.stderr, flush=True)
-            last = now
+            _Lines.last = now
         yield one
 
 

@@ -230,6 +230,9 @@ def own_process() -> Iterator[None]:
     What it prints, here or in a worker process, goes to stderr; `os._exit` raises; a stdout that it closes is opened
     again. A timer that audited code sets and has no handler for raises when it runs out, and ends with the audit.
     """
+    from ...audit.play.progress import begin
+
+    begin()
     ends, owner, shown = os._exit, os.getpid(), sys.stdout
 
     def refuse(code: int) -> None:
