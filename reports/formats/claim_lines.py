@@ -182,7 +182,8 @@ def _filled(lines: Iterable[str]) -> str:
 def _growth_words(audit: RegretJson) -> str:
     if audit["slope"] is None:
         if len(audit["horizons"]) < 2:
-            return f"no growth exponent: it takes T = {2**DOUBLINGS} or more, and a learner that can be built for less"
+            least = 2**DOUBLINGS
+            return f"no growth exponent: it needs T = {least} or more, and a learner that plays T / {least} rounds"
         return f"no growth exponent: fewer than three of the horizons show any regret, T = {audit['horizons']}"
     low, high = within(audit["slope_lower"], audit["slope_upper"])
     return f"growth exponent {number(audit['slope'])}, between {low} and {high}, over T = {audit['horizons']}"
