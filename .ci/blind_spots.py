@@ -26,7 +26,7 @@ def blind(claims: list[dict]) -> list[str]:
         if claim["expected"] == "survived":
             factor = (claim["blind_spot"] or {}).get("factor") or NONE
             if not claim["untested_allowed"] and (claim["untested"] or factor > LARGEST):
-                untested = ", and is untested" if claim["untested"] else ""
+                untested = f", and is UNDERPOWERED ({claim['reason']})" if claim["untested"] else ""
                 lines.append(f"{claim['name']} with {claim['parameters']}: noise {factor:g} times too small{untested}")
         factors[claim["name"]].append(factor)
     dull = [name for name, found in factors.items() if min(found) > SHARPEST]

@@ -29,6 +29,7 @@ class Stage(IntEnum):
     FROZEN = 7
     COMPARISON = 8
     TRACE = 9
+    PAIRED = 10
 
 
 class Purpose(IntEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..learners.catalogue.statements import PUBLISHED, STANDINGS
-from .reading import is_untested
+from .reading import is_untested, verdict_of
 from .record_types import ClaimRecord, RunRecord
 
 #: The name under which falsified claims without a standing are counted: those of a user's own targets.
@@ -17,8 +17,8 @@ USER_LEVEL = ("user", "user-losses")
 def headline(claims: Sequence[ClaimRecord]) -> dict[str, int]:
     """Return how many are false, by standing: statements for `theorem` and `proof`, claims for the others.
 
-    A statement counts once, however many claims of the record falsify it. `untested` counts the claims that survived
-    an audit which catches nothing.
+    A statement counts once, however many claims of the record falsify it. `untested` counts the audits
+    that are UNDERPOWERED although their runs would do.
     """
     false = [claim for claim in claims if claim["verdict"] == "FALSIFIED"]
     counts = {
@@ -39,12 +39,11 @@ def headline_words(record: RunRecord) -> str:
         return "No claim was audited."
     verdicts = [claim["verdict"] for claim in claims]
     if "FALSIFIED" not in verdicts:
-        survived = verdicts.count("SURVIVED")
+        survived = sum(verdict_of(claim) == "SURVIVED" for claim in claims)
         if survived:
-            untested = sum(map(is_untested, claims))
-            tested = f", {untested} of them untested" if untested else ""
-            return f"No privacy claim was falsified; {survived} of {len(claims)} survived{tested}."
-        return "No privacy claim could be decided with so few runs."
+            others = f", {len(claims) - survived} underpowered" if survived < len(claims) else ""
+            return f"No privacy claim was falsified; {survived} of {len(claims)} survived{others}."
+        return "No privacy claim could be tested: all audits are underpowered."
     counts, counted = headline(claims), _counted(claims)
     if counted == PUBLISHED:
         return _published_words(counts)

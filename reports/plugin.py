@@ -273,7 +273,7 @@ class AuditedResult:
         """Fail the test unless the claim survived an audit that could have falsified it."""
         __tracebackhide__ = True
         self.judged = True
-        if self.result.verdict.value != "SURVIVED" or self.result.untested:
+        if self.result.verdict.value != "SURVIVED":
             pytest.fail(self.report(), pytrace=False)
 
     def require_falsified(self) -> None:
@@ -286,6 +286,7 @@ class AuditedResult:
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
         from ..audit.blackbox.learner_mechanism import RoundsPair
+        from ..audit.certification.blind_spot import NOTHING
         from ..audit.inputs.data import shown
         from ..audit.play.pairs import Pair
         from ..audit.statistics.measure_words import caught_words, claimed_words, lower_words, spent_words
@@ -303,8 +304,10 @@ class AuditedResult:
         sure = confidence({"confidence": result.confidence})
         verdict = {
             "FALSIFIED": f"{lower_words(measure, result.lower)} ({sure} confidence)",
-            "SURVIVED": f"nothing certified beyond the claim; {lower_words(measure, result.lower)}",
-            "UNDERPOWERED": "undecided: even a perfect attack could not falsify this claim with so few runs",
+            "SURVIVED": f"nothing certified beyond the claim; {lower_words(measure, result.lower)}"
+            if result.lower > 0
+            else NOTHING,
+            "UNDERPOWERED": result.why_underpowered,
         }[result.verdict.value]
         early = result.certificate.method == "anytime"
         spent = spent_words(result.certificate.method) if early else f"{result.runs:,} runs"
@@ -323,7 +326,6 @@ class AuditedResult:
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
             *([("in words", result.event_in_words)] if result.event_in_words else []),
             *([("at best", caught)] if claim.measure.is_epsilon else []),
-            *([("untested", result.why_untested.removeprefix("untested: "))] if result.why_untested else []),
             *_extras(result),
             ("two worlds", differ),
             ("  left", _short(world["left"] if isinstance(pair, Pair) else shown(world["left"]))),

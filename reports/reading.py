@@ -13,6 +13,7 @@ from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
 from .sanitise import visible
 
 if TYPE_CHECKING:
+    from ..audit.certification.blind_spot import Reason
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
     from ..mechanisms.claim import ClaimedJson
@@ -57,6 +58,7 @@ DEFAULTS: ClaimRecord = {
     "p_value": None,
     "blind_spot": None,
     "untested": False,
+    "reason": None,
     "replayable": True,
 }
 #: What fails a run of what is found against a baseline; other findings are remarks.
@@ -116,14 +118,44 @@ def rounds_words(rounds: Sequence[int]) -> str:
 
 
 def is_untested(claim: ClaimRecord) -> bool:
-    """Tell whether a claim survived an audit that was seen to catch too little to be called a test."""
-    return bool(claim["verdict"] == "SURVIVED" and claim.get("untested"))
+    """Return whether an audit is UNDERPOWERED although its runs would do.
+
+    Of such a claim records of before version 0.2 say SURVIVED and `untested`.
+    """
+    return bool(claim["verdict"] != "FALSIFIED" and claim.get("untested"))
+
+
+def verdict_of(claim: ClaimRecord) -> str:
+    """Return the verdict of a claim, also of a record of before version 0.2."""
+    return "UNDERPOWERED" if is_untested(claim) else str(claim["verdict"])
+
+
+def reason_of(claim: ClaimRecord) -> Reason | None:
+    """Return why a claim is UNDERPOWERED, also of a record of before version 0.2; None for other verdicts."""
+    if verdict_of(claim) != "UNDERPOWERED":
+        return None
+    if known := claim.get("reason"):
+        return known
+    if not is_untested(claim):
+        return blind_spot.TOO_FEW
+    spot = claim.get("blind_spot")
+    if is_exceeded(claim):
+        return blind_spot.LOW_POWER
+    if claim.get("alike") and not (spot and spot.get("true_to")):
+        return blind_spot.NOT_SEEN
+    return blind_spot.LOW_POWER if spot and not blind_spot.is_hidden(spot) else blind_spot.HIDDEN
+
+
+def is_accepted(claim: ClaimRecord) -> bool:
+    """Return whether a claim is as expected although it is UNDERPOWERED: its plan allows that it is untested."""
+    return is_untested(claim) and bool(claim.get("untested_allowed")) and due_verdict(claim) == "SURVIVED"
 
 
 def is_unexpected(claim: ClaimRecord) -> bool:
-    """Tell whether a verdict was expected, and another one came; or none was, and the claim was falsified."""
-    stated = claim.get("expected")
-    return claim["verdict"] != due_verdict(claim) if stated else claim["verdict"] == "FALSIFIED"
+    """Return whether another verdict came than the one expected; without one, whether the claim was falsified."""
+    if is_accepted(claim):
+        return False
+    return verdict_of(claim) != due_verdict(claim) if claim.get("expected") else claim["verdict"] == "FALSIFIED"
 
 
 def expected_words(claims: Sequence[ClaimRecord]) -> str:
@@ -155,15 +187,40 @@ def regret_replay(row: RegretJson) -> str:
     return f"{REPLAY_WORDS['--sequence' in command]}: {command}" if command else ""
 
 
-def untested_words(claim: ClaimRecord) -> str:
-    """Return why an audit that a claim survived is no test of it."""
+def reason_words(claim: ClaimRecord) -> str:
+    """Return why a claim is UNDERPOWERED, its reason first; empty for other verdicts."""
+    reason = reason_of(claim)
+    if reason is None:
+        return ""
     pair: PairJson = claim.get("pair") or {}
     left = pair.get("left")
     differ = pair.get("rounds", [pair.get("round")])
     before = claim.get("mechanism") or claim["surface"] == "publication"
     last = not before and isinstance(left, list) and differ == [len(left)]
-    how = {"in_last_losses": last, "alike": bool(claim.get("alike")), "exceeded": is_exceeded(claim)}
-    return blind_spot.untested_words(measure_of(claim), claim.get("blind_spot"), **how)
+    return blind_spot.reason_words(
+        reason,
+        measure_of(claim),
+        claim.get("blind_spot"),
+        in_last_losses=last,
+        alike=bool(claim.get("alike")),
+        unguessed=is_unguessed(claim),
+        paired=claim.get("paired_runs"),
+        exceeded=is_exceeded(claim),
+    )
+
+
+def is_unguessed(claim: ClaimRecord) -> bool:
+    """Return whether the attack made no guess in the counted runs."""
+    counts = claim.get("counts") or {}
+    return counts.get("guesses") == 0 and not any(counts.get("tally") or ())
+
+
+def answer_words(claim: ClaimRecord) -> str:
+    """Return what line 1 says behind a claim whose bound is no answer; empty where it is one."""
+    reason = reason_of(claim)
+    if reason is not None:
+        return f"; {blind_spot.answer_words(reason, measure_of(claim), claim.get('runs'))}"
+    return "" if lower(claim) > 0 or by_holm(claim) else f"; {blind_spot.NOTHING}"
 
 
 def by_holm(claim: ClaimRecord) -> bool:
@@ -246,6 +303,8 @@ def symbol(claim: ClaimRecord) -> str:
 def bound_words(claim: ClaimRecord) -> str:
     """Return what was certified about a claim, with everything that its error depends on."""
     measure, bound = measure_of(claim), lower(claim)
+    if bound <= 0 and not by_holm(claim):
+        return blind_spot.NOTHING
     own = f"at least {measure_words.bound_words(measure, bound)} ({confidence_text(claim['confidence'])} confidence)"
     unit = "the true profile" if measure.get("kind") == "profile" else measure_words.unit_of(measure)
     if not by_holm(claim):
@@ -303,7 +362,8 @@ def exact_words(claim: ClaimRecord, infinite: str = "inf") -> str:
 
 
 def filled(claim: ClaimRecord) -> ClaimRecord:
-    """Return a claim with every field that the reports name."""
+    """Return a claim with every field that the reports name, and with the verdicts of this version."""
     claimed: ClaimedJson = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
     known = {key: value for key, value in claim.items() if value is not None}
-    return cast(ClaimRecord, {**DEFAULTS, **known, "claimed": claimed})
+    whole = cast(ClaimRecord, {**DEFAULTS, **known, "claimed": claimed})
+    return cast(ClaimRecord, {**whole, "verdict": verdict_of(whole), "reason": reason_of(whole)})

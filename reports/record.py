@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -33,6 +34,7 @@ from .identity import parameter
 from .record_schema import fault
 from .record_types import ClaimRecord, RunRecord, Said
 from .sanitise import finite, json_text
+from .upper_words import least_binding
 
 if TYPE_CHECKING:
     from ..audit.regret.measurement import RegretJson
@@ -50,6 +52,9 @@ def claim_record(
     """
     task, claim, certificate = prepared.task, result.claim, result.certificate
     extras = Extras(list(result.missing))
+    traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if with_trace else {}
+    promise = promised(result)
+    result = replace(result, upper=least_binding({**promise, **traces}))
     exact, known = facts_of(prepared, result, extras, deltas=PROFILE_DELTAS if with_evidence else ())
     record: ClaimRecord = {
         "name": task.target,
@@ -61,9 +66,10 @@ def claim_record(
         "arms": getattr(prepared.target, "arms", None),
         "mechanism": prepared.is_mechanism,
         "parameters": {name: parameter(value) for name, value in task.parameters.items()},
-        **promised(result),
+        **promise,
         **known,
         "verdict": result.verdict.value,
+        "reason": result.reason,
         "expected": task.expected,
         "method": certificate.method,
         **attack_facts(result),
@@ -77,7 +83,7 @@ def claim_record(
         "platform_dependent": task.bits,
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
-        "untested": result.verdict is Verdict.SURVIVED and result.untested,
+        "untested": result.untested,
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
@@ -92,7 +98,7 @@ def claim_record(
         "seed": result.seed,
         "replay": task.command(),
     }
-    record |= (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if with_trace else {}
+    record |= traces
     record |= figures_of(prepared, result, exact, jobs, extras) if with_evidence else {}
     return extras.noted(record)
 
@@ -140,6 +146,7 @@ def attack_facts(result: Result) -> ClaimRecord:
         "attack_exact": attack.exact,
         "attack_reads": attack.wording if attack.exact else "",
         "alike": result.alike and not result.unseen,
+        "paired_runs": result.paired,
     }
 
 

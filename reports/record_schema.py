@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from typing import Any, cast
+from typing import Any, cast, get_args
 
+from ..audit.certification.blind_spot import Reason
 from ..learners.catalogue.statements import STANDINGS
 from ..mechanisms.measures.stated import measure_from_json
 from .record_types import ClaimRecord, RunRecord
@@ -99,6 +100,7 @@ _CLAIM = _table(
     name=TEXT,
     claimed=_table("epsilon", epsilon={**NUMBER, "minimum": 0}, delta=_maybe(SHARE)),
     verdict={"enum": ["FALSIFIED", "SURVIVED", "UNDERPOWERED"]},
+    reason={"enum": [*get_args(Reason), None]},
     expected={"enum": ["falsified", "survived", None]},
     confidence=_maybe(INSIDE),
     p_value=_maybe(SHARE),
@@ -127,7 +129,7 @@ _CLAIM = _table(
     **_all(_maybe({"type": "boolean"}), "replayable", "bits", "pair_given", "attack_exact", "platform_dependent"),
     **_all(_maybe(NUMBER), "epsilon_lower", "exact_epsilon", "detectable_epsilon", "two_interval_bound", "seconds"),
     **_all(_maybe(NUMBER), "lower", "exact_level", "exact_mu", "exact_rho"),
-    **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
+    **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "paired_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
     **_all(_maybe(TEXT), "source", "note", "replay", "attack_reads", "event_in_words", "false", "answer", "repair"),
     relation=_maybe(TEXT),

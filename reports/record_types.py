@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from ..audit.traces.trace_types import PlaceJson, TracesJson
 
 if TYPE_CHECKING:
-    from ..audit.certification.blind_spot import BlindSpotJson
+    from ..audit.certification.blind_spot import BlindSpotJson, Reason
     from ..audit.certification.evidence import EvidenceJson
     from ..audit.certification.verdict import SearchedJson
     from ..audit.certification.witness import ShrunkJson
@@ -131,8 +131,10 @@ class ClaimRecord(TracesJson, total=False):
     # What could have been seen.
     detectable_epsilon: float | None
     blind_spot: BlindSpotJson | None
+    reason: Reason | None
     untested: bool
     alike: bool
+    paired_runs: int | None
     unread_bits: bool
     untested_allowed: bool
     # What its verdict goes without.

@@ -31,6 +31,12 @@ def _traced(claim: ClaimRecord) -> float | None:
     return None if upper is None or claim.get("upper_how") in (None, "sampled") else float(upper)
 
 
+def least_binding(claim: ClaimRecord) -> float | None:
+    """Return the least bound from above on a claim's own measure, on its pair or on every pair; None without one."""
+    upper = binding(claim)
+    return upper if upper is None or not is_epsilon(measure_of(claim)) else _top(claim)
+
+
 def binding_where(claim: ClaimRecord) -> str:
     """Return where a claim's upper bound holds: on every pair, or on the one that was audited."""
     return _where(claim.get("upper_scope") if is_epsilon(measure_of(claim)) else "pair")

@@ -27,7 +27,6 @@ from ...learners.scalar import Scalar
 from ...mechanisms.draws import Floats
 from ..attacks.encoding.encoder import Encoder
 from ..attacks.encoding.features import Labels, Outputs
-from ..attacks.encoding.places import as_text
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, play
 from ..statistics.bounds.rounding import rounded
@@ -43,7 +42,7 @@ from .blocks import (
     homogeneity_p_value,
 )
 from .drawn_once import check_caches, check_not_drawn_once, not_copied
-from .mechanism_runs import DataPair, join, outputs_of, run_block
+from .mechanism_runs import DataPair, comparable, join, outputs_of, run_block
 from .shared_state import walked
 
 #: Runs that are played twice, at most: few where the budget is small.
@@ -168,10 +167,7 @@ def _copied(mechanism: object) -> object:
 def _played(mechanism: object, pair: DataPair, seed: int, block: int, runs: int) -> tuple[object, ...]:
     """Return outputs that compare as they are, nan included, and a number that tells how much was drawn."""
     draws = draws_of(seed, block)
-    outputs = run_block(mechanism, pair, draws, runs).outputs
-    if isinstance(outputs, np.ndarray):
-        return outputs.dtype.str, outputs.shape, outputs.tobytes(), draws.generator.random()
-    return as_text(outputs), draws.generator.random()
+    return comparable(run_block(mechanism, pair, draws, runs).outputs), draws.generator.random()
 
 
 def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int = 4096) -> None:

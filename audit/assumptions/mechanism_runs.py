@@ -21,7 +21,7 @@ from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws
 from ..attacks.encoding.features import Outputs
 from ..attacks.encoding.objects import plain
-from ..attacks.encoding.places import scalars
+from ..attacks.encoding.places import as_text, scalars
 from ..inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
 from ..play.pairs import PairJson
 from .attributes import AttributesError
@@ -196,6 +196,35 @@ def _array_of(outputs: Any) -> NDArray[Any]:
 
 def _expected(runs: int) -> str:
     return f"({runs},) or (dim, {runs})"
+
+
+def comparable(outputs: Outputs) -> object:
+    """Return outputs as what is equal where they are, nan included."""
+    if isinstance(outputs, np.ndarray):
+        return outputs.dtype.str, outputs.shape, outputs.tobytes()
+    return as_text(outputs)
+
+
+def paired_outputs_differ(mechanism: object, pair: DataPair, key: tuple[int, int, int], block: int, runs: int) -> bool:
+    """Return whether any of so many runs gives another output for the other input, with the same random numbers.
+
+    Parameters
+    ----------
+    key : seed, stage and pair
+        Of the draws. What is called run by run has draws of its own for each run.
+    """
+    if getattr(mechanism, "in_step", False):
+        both, sides = (pair.left, pair.right), (np.ones(runs, dtype=bool), np.zeros(runs, dtype=bool))
+        left, right = (comparable(outputs_of(mechanism, both, Draws(*key, 0, block), runs, side)) for side in sides)
+        return left != right
+    sizes = [runs] if getattr(mechanism, "batched", False) else [1] * runs
+    for part, size in enumerate(sizes):
+        left, right = (
+            comparable(outputs_of(mechanism, data, Draws(*key, part, block), size)) for data in (pair.left, pair.right)
+        )
+        if left != right:
+            return True
+    return False
 
 
 def called(mechanism: Any, data: object, *others: object) -> object:

@@ -18,7 +18,7 @@ from ..assumptions.mechanism_runs import DataPair
 from ..assumptions.unseeded import Unseeded, digest_of
 from ..certification.anytime import check_measure, until_falsified
 from ..certification.blind_spot_search import WeakenChoice, weakening, with_blind_spot
-from ..certification.frame import FEWEST_RUNS, Certified, all_runs, conclude
+from ..certification.frame import FEWEST_RUNS, Certified, all_runs, conclude, with_paired_runs
 from ..certification.verdict import Result, Verdict
 from ..inputs.related import space_of
 from ..play.cluster import Cluster
@@ -209,7 +209,7 @@ def audit_mechanism(
     if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
         shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, space, result))
         result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
-    return with_blind_spot(audit, result, how)
+    return with_paired_runs(audit, with_blind_spot(audit, result, how), certified.choice)
 
 
 def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: object) -> Certified:

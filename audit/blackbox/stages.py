@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.call_limit import Limited
 from ..assumptions.independence import check_neighbours
-from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
+from ..assumptions.mechanism_runs import (
+    DataPair,
+    Sample,
+    from_bytes,
+    join,
+    paired_outputs_differ,
+    run_block,
+    to_bytes,
+)
 from ..assumptions.unseeded import Digested, Unseeded
 from ..attacks.encoding.encoder import Encoder
 from ..attacks.encoding.features import Features, LabelledView, Outputs
@@ -255,6 +263,16 @@ class MechanismAudit(Audit):
     def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
         """Tell whether an attack promises more than the best of those before it."""
         return attack.beats(best, worth)
+
+    def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool | None:
+        """Return whether any of so many paired runs gives another output for the other input.
+
+        None where the mechanism's randomness cannot be seeded.
+        """
+        if isinstance(self.mechanism, Unseeded):
+            return None
+        key = self.budget.seed, Stage.PAIRED, choice.index
+        return paired_outputs_differ(self.mechanism, choice.inputs, key, block, runs)
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""

@@ -1,9 +1,9 @@
-"""Blind spots: how much too little noise an audit that survived would have missed. What is found, and its words."""
+"""Power: how much too little noise an audit that survived would have missed, and why an audit is UNDERPOWERED."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from ..statistics.digits import at_least
 from ..statistics.measure_words import beside, unit_of
@@ -17,6 +17,19 @@ LARGEST = 3.0
 OFF = 1e-4
 #: An exact level below this, which is rounding, is none: both worlds act alike.
 UNSEEN = 1e-9
+
+#: Why a verdict is UNDERPOWERED.
+Reason = Literal["too few runs", "no difference seen", "low power", "hidden by the exact law"]
+#: Even a perfect attack could not have falsified the claim.
+TOO_FEW: Final = "too few runs"
+#: Paired runs gave the same outputs, or the attack made no guess, and nothing bounds the claim from above.
+NOT_SEEN: Final = "no difference seen"
+#: The power test missed three times too little noise, or an exact law calls the claim false on the audited inputs.
+LOW_POWER: Final = "low power"
+#: By an exact law nothing can be seen on these inputs.
+HIDDEN: Final = "hidden by the exact law"
+#: What is said of a bound of 0.
+NOTHING: Final = "no difference was seen (nothing certified)"
 
 
 class BlindSpotJson(TypedDict, total=False):
@@ -75,6 +88,11 @@ class BlindSpot:
         """Whether the audit says too little: not even three times too little noise was caught, slack not counted."""
         return self.factor is None or self.factor > LARGEST * (self.true_to or 1.0)
 
+    @property
+    def hidden(self) -> bool:
+        """Whether exact laws call the claim true at every factor tried: there is nothing to see."""
+        return is_hidden(self.to_json())
+
     def __str__(self) -> str:
         return words(self.to_json())
 
@@ -125,48 +143,84 @@ def is_beyond(level: float, claimed: float) -> bool:
     return level > claimed * (1 + OFF)
 
 
-def untested_words(
+def is_hidden(blind_spot: BlindSpotJson) -> bool:
+    """Return whether exact laws call the claim of a record true at every factor that its power test tried."""
+    return (blind_spot.get("true_to") or 1.0) == blind_spot.get("tried")
+
+
+def answer_words(reason: Reason, measure: MeasureJson, runs: int | None) -> str:
+    """Return what line 1 of an UNDERPOWERED audit says behind its claim."""
+    if reason == TOO_FEW:
+        return f"{'its' if runs is None else f'{runs:,}'} runs are too few to test it"
+    if reason == NOT_SEEN:
+        return NOTHING
+    if reason == HIDDEN:
+        return f"{_unit(measure)} is exactly 0{beside(measure)} for these inputs"
+    return "this audit cannot detect a violation"
+
+
+def _unit(measure: MeasureJson) -> str:
+    return "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
+
+
+def reason_words(
+    reason: Reason,
     measure: MeasureJson,
-    blind_spot: BlindSpotJson | None,
+    blind_spot: BlindSpotJson | None = None,
     *,
-    in_last_losses: bool,
+    in_last_losses: bool = False,
     alike: bool = False,
+    unguessed: bool = False,
+    paired: int | None = None,
     exceeded: bool = False,
 ) -> str:
-    """Return why an audit is no test of the claim that survived it: by its blind spot, else by what its pair shows.
+    """Return why an audit is UNDERPOWERED: its reason, and what it rests on.
 
     Parameters
     ----------
     in_last_losses : bool
-        Whether the worlds differ in the last losses alone.
-    alike : bool
-        Whether what was looked at shows the same in all runs, and no exact law says more.
+        Whether the inputs differ in the last losses alone.
+    alike, unguessed : bool
+        Whether all runs that were looked at show the same, and whether the attack made no guess.
+    paired : int, optional
+        The paired runs, where all of them gave the same output for both inputs.
     exceeded : bool
         Whether the exact value on the audited pair is beyond the claim.
     """
+    if reason == TOO_FEW:
+        return f"{reason}: even a perfect attack could not falsify so large a claim with so few runs"
+    if reason == NOT_SEEN:
+        if alike:
+            return f"{reason}: all runs that were looked at show the same, as far as it is read"
+        if paired is not None:
+            return f"{reason}: both inputs gave the same output in all {paired:,} paired runs (same random numbers)"
+        return f"{reason}: the attack made no guess" if unguessed else reason
+    if reason == HIDDEN:
+        if blind_spot and is_hidden(blind_spot):
+            return f"{reason}: nothing can be seen on the standard pairs"
+        why = ": the inputs differ in the last losses alone, which come after all that is shown" * in_last_losses
+        return f"{reason}: on this pair {_unit(measure)} is exactly 0{beside(measure)}{why}"
+    return f"{reason}: {_missed_words(blind_spot, exceeded=exceeded)}"
+
+
+def _missed_words(blind_spot: BlindSpotJson | None, *, exceeded: bool) -> str:
+    """Return what an audit of low power missed."""
     if exceeded:
-        return "untested: the exact value on this pair is beyond the claim: these runs did not certify it"
-    by_law = in_last_losses or bool(blind_spot and blind_spot.get("true_to"))
-    if alike and not by_law:
-        return "untested: nothing was seen here, all runs that were looked at show the same, as far as it is read"
-    if not blind_spot:
-        unit = "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
-        why = ": the worlds differ in the last losses alone, which come after all that is shown" * in_last_losses
-        return f"untested: nothing can be seen here, on this pair {unit} is exactly 0{beside(measure)}{why}"
+        return "the exact value on this pair is beyond the claim: these runs did not certify it"
+    if not blind_spot:  # of a record that does not say
+        return "this audit cannot detect a violation"
     slack = blind_spot.get("true_to") or 1.0
-    if slack == blind_spot.get("tried"):
-        return "untested: nothing can be seen on the standard pairs, by exact laws"
     known = blind_spot.get("false_at") is not None
     why = "no attack known" if known else "no attack known, or more noise than the claim needs"
     if slack > 1:
         true = f"the claim is true up to {at_least(slack, '.3g')} times too little noise on the standard pairs"
         far = "" if known else ", as far as exact laws tell"
         missed = blind_spot.get("missed") or blind_spot.get("tried") or LARGEST
-        return f"untested: {true}{far}, and {missed:g} times was not caught; {why}"
+        return f"{true}{far}, and {missed:g} times was not caught; {why}"
     name = blind_spot.get("parameter") or "noise"
     if name == "noise" or known:
-        return f"untested: this audit would not have caught three times too little noise; {why}"
+        return f"this audit would not have caught three times too little noise; {why}"
     # Whether more of a parameter is less noise is the user's word: of a scale it is untrue.
     other = name.removeprefix("1/") if name.startswith("1/") else f"1/{name}"
     why += f", or more of it is more noise: then name {other}"
-    return f"untested: the claim was not falsified with {name} times 3; {why}"
+    return f"the claim was not falsified with {name} times 3; {why}"

@@ -32,7 +32,7 @@ from ..play.pairs import Pair
 from ..search.families import standard_pairs, unlike
 from .blind_spot import LARGEST, BlindSpot
 from .frame import Audit, all_runs
-from .verdict import Result, Verdict
+from .verdict import Result
 
 #: The factors that noise is divided by.
 FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
@@ -102,8 +102,8 @@ def weakening(
 
 
 def with_blind_spot(audit: Audit, result: Result, how: Weakening | None) -> Result:
-    """Return the result with its blind spot, or why it is missing, where it survived and that is asked for."""
-    if how is None or result.verdict is not Verdict.SURVIVED:
+    """Return the result with its blind spot, or why it is missing, where that is asked for and no verdict is final."""
+    if how is None or result.final:
         return result
     measured = partial(blind_spot, audit, result.pair, how.weaken, parameter=how.parameter)
     spot, missing = extra_or_reason("blind spot", measured)

@@ -26,7 +26,7 @@ from ..search.pair_search import candidates
 from .anytime import check_measure, until_falsified
 from .anytime_learners import AnytimeLearner
 from .blind_spot_search import WeakenChoice, weakening, with_blind_spot
-from .frame import FEWEST_RUNS, all_runs, conclude
+from .frame import FEWEST_RUNS, all_runs, conclude, with_paired_runs
 from .stages import LearnerAudit
 from .verdict import Result, Verdict
 
@@ -79,10 +79,11 @@ def audit_learner(
     result = with_blind_spot(audit, conclude(audit, certified, began), how)
     if trial and result.verdict is Verdict.FALSIFIED:
         independent()
-    if result.verdict is not Verdict.SURVIVED:
+    if result.final or trial:
         return result
     exact, missing = extra_or_reason("exact value", partial(claimed_level, built, result.losses, claim))
-    return replace(result, exact=exact, missing=(*result.missing, *missing))
+    result = replace(result, exact=exact, missing=(*result.missing, *missing))
+    return with_paired_runs(audit, result, certified.choice)
 
 
 def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int) -> None:

@@ -7,7 +7,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -22,12 +22,14 @@ from ..play.workers import in_parallel
 from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
 from ..statistics.events import Certificate, Counts, Event
-from .verdict import OnPair, Result, decide
+from .verdict import OnPair, Result, Verdict
 
 Kept = TypeVar("Kept")
 Block = TypeVar("Block")
 #: The fewest runs of an audit.
 FEWEST_RUNS = 20
+#: Paired runs that are looked at first: most targets show a difference in fewer.
+FIRST_PAIRED = 256
 #: The most bytes of a block of runs that are kept for a resumed audit; a larger one is played again.
 MOST_KEPT = 2**21
 
@@ -69,6 +71,13 @@ class Audit(ABC):
     @abstractmethod
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what counts the event in a block of fresh runs, (its number, its runs); it travels to processes."""
+
+    def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool | None:
+        """Return whether any of so many paired runs shows another output for the other input.
+
+        Paired runs have the same random numbers and different inputs; None where no runs can be paired.
+        """
+        return None
 
     @abstractmethod
     def of(self, target: Any) -> Self:
@@ -182,11 +191,27 @@ def all_runs(audit: Audit, options: Sequence[object]) -> Certified:
     return Certified(choice, pilot, certificate, math.nan, ceiling(measure, runs - pilot, alpha=alpha), parts)
 
 
+def with_paired_runs(audit: Audit, result: Result, choice: Choice) -> Result:
+    """Return the result with its paired runs, where all of them gave the same output and the verdict rests on that.
+
+    There are as many as one block holds, and as many as were counted where these certify anything: what is rarer than
+    one in a block may have shown in them.
+    """
+    if result.verdict is not Verdict.SURVIVED or result.bounded or result.blind_spot is not None:
+        return result
+    counted = result.certificate.counts.runs
+    rest = counted if result.lower > 0 else min(counted, BLOCK)
+    sizes = [min(FIRST_PAIRED, rest), *(size for _, size in blocks(rest - min(FIRST_PAIRED, rest)))]
+    for block, size in enumerate(sizes):
+        if audit.outputs_differ(choice, block, size) is not False:
+            return result
+    return replace(result, paired=sum(sizes))
+
+
 def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
     """Return the verdict with everything that stands behind it; `began` is on the clock of `time.perf_counter`."""
-    certified, bound = outcome.certificate.counts.runs, outcome.certificate.lower
+    certified = outcome.certificate.counts.runs
     return Result(
-        verdict=decide(audit.claim, bound, certified, audit.budget.alpha, ceiling=outcome.ceiling),
         claim=audit.claim,
         certificate=outcome.certificate,
         pair=outcome.choice.pair,
@@ -204,4 +229,5 @@ def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
         alike=outcome.choice.alike,
         floats=outcome.choice.floats,
         missing=outcome.choice.missing,
+        ceiling=outcome.ceiling,
     )

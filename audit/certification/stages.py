@@ -308,6 +308,14 @@ class LearnerAudit(Audit):
             play_block, self.learner, pair, self.budget.seed, stage, index, self.claim.surface, self.engine, share
         )
 
+    def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool:
+        """Return whether any of so many paired runs shows another output for the other losses."""
+        left, right = (
+            self.player(choice.losses, choice.index, Stage.PAIRED, share)((block, runs)) for share in (1.0, 0.0)
+        )
+        shown = zip((left.actions, left.releases), (right.actions, right.releases), strict=True)
+        return any(not np.array_equal(a, b) for a, b in shown if a is not None and b is not None)
+
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what plays a block of fresh runs and counts the event."""
         play = self.player(choice.losses, choice.index, Stage.CERTIFY, choice.event.share)

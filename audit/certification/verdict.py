@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any, Protocol, TypedDict
 
 from ...learners.blame import MissingExtra
@@ -15,8 +16,21 @@ from ..statistics.bounds.power import ceiling_epsilon
 from ..statistics.digits import confidence_text
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
-from .blind_spot import UNSEEN, BlindSpot, is_beyond, untested_words
+from .blind_spot import (
+    HIDDEN,
+    LOW_POWER,
+    NOT_SEEN,
+    TOO_FEW,
+    UNSEEN,
+    BlindSpot,
+    Reason,
+    is_beyond,
+    reason_words,
+)
 from .witness import ShrunkInputs
+
+#: Bounds and claims closer than this, relatively, are equal.
+SAME = 1e-9
 
 
 class Verdict(Enum):
@@ -52,11 +66,19 @@ class Verdict(Enum):
 
 
 class UnderpoweredError(AssertionError):
-    """Raised by `Result.require_survived` when the budget could not have falsified the claim."""
+    """Raised by `Result.require_survived` when the audit could not have falsified the claim."""
 
 
-def decide(claim: Claim, lower: float, runs: int, alpha: float, *, ceiling: float | None = None) -> Verdict:
-    """Return the verdict on a claim: UNDERPOWERED if even a perfect attack could not have falsified it.
+def decide(
+    claim: Claim,
+    lower: float,
+    runs: int,
+    alpha: float,
+    *,
+    ceiling: float | None = None,
+    reason: Reason | None = None,
+) -> Verdict:
+    """Return the verdict on a claim: UNDERPOWERED if this audit could not have falsified it.
 
     Parameters
     ----------
@@ -66,13 +88,19 @@ def decide(claim: Claim, lower: float, runs: int, alpha: float, *, ceiling: floa
         Certification runs.
     ceiling : float, optional
         What a perfect attack would have certified; epsilon in a fixed number of runs by default.
+    reason : str, optional
+        Why the audit is no test of the claim, although its runs would do: see `Result.reason`.
     """
-    level = claim.measure.level
-    if lower > level:
+    if lower > claim.measure.level:
         return Verdict.FALSIFIED
-    if (ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling) <= level:
-        return Verdict.UNDERPOWERED
-    return Verdict.SURVIVED
+    few = too_few(claim, runs, alpha, ceiling=ceiling)
+    return Verdict.UNDERPOWERED if few or reason is not None else Verdict.SURVIVED
+
+
+def too_few(claim: Claim, runs: int, alpha: float, *, ceiling: float | None = None) -> bool:
+    """Return whether even a perfect attack could not have falsified the claim; parameters are those of `decide`."""
+    most = ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling
+    return most <= claim.measure.level
 
 
 class SearchedJson(TypedDict, total=False):
@@ -131,7 +159,6 @@ class Result(OnPair):
 
     Attributes
     ----------
-    verdict : Verdict
     claim : Claim
     certificate : Certificate
         The lower bound, on epsilon or in the measure of the claim, with its counts.
@@ -167,8 +194,15 @@ class Result(OnPair):
         Of all outputs that were certified, where the mechanism's randomness cannot be seeded: nothing replays them.
     event_in_words : str
         What the event says of a mechanism's outputs, where it says no more than one statement about a part of them.
+    ceiling : float or None
+        What a perfect attack would have certified; None for epsilon in a fixed number of runs.
     alike : bool
         Whether all runs that the attack and its event were chosen on show the same, in both worlds.
+    paired : int or None
+        How many paired runs gave the same output, where all of them did: paired runs have the same random numbers
+        and different inputs.
+    upper : float or None
+        A bound from above on the pair or on every pair, in the unit of the claim's measure, where a trace gave one.
     floats : bool
         Whether what a mechanism returned in them has floats that hardly ever repeat: their low-order bits, which are
         read where that is asked for, may tell more than their values.
@@ -185,7 +219,6 @@ class Result(OnPair):
     (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
     """
 
-    verdict: Verdict
     claim: Claim
     certificate: Certificate
     pair: Pair | DataPair
@@ -208,6 +241,29 @@ class Result(OnPair):
     alike: bool = False
     floats: bool = False
     missing: tuple[MissingExtra, ...] = ()
+    ceiling: float | None = None
+    paired: int | None = None
+    upper: float | None = None
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict: see `decide`."""
+        return decide(
+            self.claim,
+            self.lower,
+            self.certificate.counts.runs,
+            self.certificate.alpha,
+            ceiling=self.ceiling,
+            reason=self._untested_by,
+        )
+
+    @cached_property
+    def reason(self) -> Reason | None:
+        """Why the verdict is UNDERPOWERED; None for the other verdicts."""
+        if self.verdict is not Verdict.UNDERPOWERED:
+            return None
+        runs, alpha = self.certificate.counts.runs, self.certificate.alpha
+        return TOO_FEW if too_few(self.claim, runs, alpha, ceiling=self.ceiling) else self._untested_by
 
     @property
     def epsilon_lower(self) -> float:
@@ -225,14 +281,32 @@ class Result(OnPair):
         return 1 - self.certificate.alpha
 
     @property
+    def final(self) -> bool:
+        """Whether nothing but the counts decides: the claim is falsified, or the runs are too few."""
+        return self.verdict is Verdict.FALSIFIED or self.reason == TOO_FEW
+
+    @property
     def unseen(self) -> bool:
-        """Whether the claim survived, and an exact law says that the pair shows nothing."""
+        """Whether an exact law says that the pair shows nothing."""
         return self.exact is not None and self.exact < UNSEEN
 
     @property
     def exceeded(self) -> bool:
-        """Whether the claim survived, and an exact law calls it false on the pair: these runs did not certify it."""
+        """Whether an exact law calls the claim false on the pair: these runs did not certify it."""
         return self.exact is not None and is_beyond(self.exact, self.claim.measure.level)
+
+    @property
+    def unguessed(self) -> bool:
+        """Whether the attack made no guess in the counted runs."""
+        counts = self.certificate.counts
+        return not counts.guesses and not any(counts.tally)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a trace or an exact law bounds what is claimed by no more than the claim."""
+        level = self.claim.measure.level
+        traced = self.upper is not None and self.upper <= level * (1 + SAME)
+        return traced or (self.exact is not None and not self.exceeded)
 
     def __bool__(self) -> bool:
         """Refuse, as a verdict does."""
@@ -247,41 +321,60 @@ class Result(OnPair):
             f"{self.verdict}: claimed {claimed}, at least {bound_words(measure, self.lower)} "
             f"({sure} confidence, {self.runs:,} runs, {self.attack} attack, {self.pair.difference})"
             + (f"; at best, from {spent}: {best}" if is_epsilon(measure) else "")
-            + (f"; {self.why_untested}" if self.why_untested else "")
+            + (f"; {self.why_underpowered}" if self.reason else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
             + "".join(f"; {missing}" for missing in self.missing)
         )
 
     @property
     def untested(self) -> bool:
-        """Whether the audit saw too little to be called a test: by its blind spot, else by what its pair shows.
-
-        So it did where an exact law calls the claim false that survived, also beside a blind spot.
-        """
-        if self.blind_spot is not None:
-            return self.blind_spot.untested or self.exceeded
-        return self._shows_nothing or self.unseen or self.exceeded or self.alike
+        """Whether the verdict is UNDERPOWERED although the runs would do."""
+        return self.reason not in (None, TOO_FEW)
 
     @property
-    def why_untested(self) -> str:
-        """Why the audit saw too little to be called a test, in a record's words; empty where it did not."""
-        if not self.untested:
+    def _untested_by(self) -> Reason | None:
+        """Why the audit is no test of the claim, although its runs would do; None where it is one.
+
+        A measured power test decides, where there is one.
+        """
+        seen_nothing = self.alike or self.unguessed or self.paired is not None
+        spot, by_law = self.blind_spot, self._shows_nothing or self.unseen
+        if self.exceeded:
+            return LOW_POWER
+        if spot is None:
+            if by_law:
+                return HIDDEN
+            return NOT_SEEN if seen_nothing and not self.bounded else None
+        if not spot.untested:
+            return None
+        if seen_nothing and not self.bounded and not by_law and not spot.true_to:
+            return NOT_SEEN
+        return HIDDEN if by_law or spot.hidden else LOW_POWER
+
+    @property
+    def why_underpowered(self) -> str:
+        """Why the verdict is UNDERPOWERED, in a record's words; empty for the other verdicts."""
+        if self.reason is None:
             return ""
         spot = None if self.blind_spot is None else self.blind_spot.to_json()
-        alike = self.alike and not self.unseen
-        how = {"in_last_losses": self._shows_nothing, "alike": alike, "exceeded": self.exceeded}
-        return untested_words(self.claim.measure.to_json(), spot, **how)
+        return reason_words(
+            self.reason,
+            self.claim.measure.to_json(),
+            spot,
+            in_last_losses=self._shows_nothing,
+            alike=self.alike,
+            unguessed=self.unguessed,
+            paired=self.paired,
+            exceeded=self.exceeded,
+        )
 
     @property
     def _shows_nothing(self) -> bool:
         return self.pair.shows_nothing(self.claim.surface)
 
     def require_survived(self) -> None:
-        """Raise AssertionError unless the claim survived an audit that could have falsified it.
-
-        One that is `untested` could not have.
-        """
+        """Raise AssertionError unless the claim survived: UnderpoweredError where the verdict is UNDERPOWERED."""
         if self.verdict is Verdict.FALSIFIED:
             raise AssertionError(str(self))
-        if self.verdict is Verdict.UNDERPOWERED or self.untested:
+        if self.verdict is Verdict.UNDERPOWERED:
             raise UnderpoweredError(str(self))

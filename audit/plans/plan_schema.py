@@ -78,7 +78,7 @@ PLAN: dict[str, object] = {
 
 EXAMPLE = """\
 # The privacy claims of this repository, audited by: overclaim run {name}
-# It exits 0 if every verdict is as expected, 1 if not, 3 if one is undecided or untested, 4 if a learner crashed.
+# It exits 0 if every verdict is as expected, 1 if not, 3 if one is UNDERPOWERED, 4 if a learner crashed.
 
 seed = 0        # the same seed gives the same record, on any number of processors
 alpha = 0.01    # chance that any true claim of this report is called false (Holm across the claims)
@@ -105,7 +105,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # stop = "early"               # end as soon as the claim is falsified; or "budget"
 # fast = true                  # compiled kernels, with draws of their own: pip install 'overclaim[fast]'
 # weaken = "epsilon"           # the parameter that sets its noise, to see what this audit would catch; or "1/scale"
-# untested = "allowed"         # or a claim whose audit catches nothing ends with 3
+# untested = "allowed"         # or an UNDERPOWERED audit ends with 3, whatever its runs
 # regret = {{ bound = 60.0, horizon = 512 }}   # of the same learner, on adversarial losses: above it the run fails,
 #                              # undecided, or where nothing could exceed it, it ends with 3
 # expect = "survived"

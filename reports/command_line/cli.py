@@ -148,15 +148,14 @@ def check(
 ) -> int:
     """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
 
-    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED or UNTESTED: by an exact law nothing can be seen on this pair, or
-    the claim is false there, all runs that were looked at show the same, or, with --weaken, the audit would not have
-    caught three times too little noise; 2 for bad input, 4 if the learner crashed.
+    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed. UNDERPOWERED has one of
+    four reasons: too few runs; no difference seen, and no bound from above; low power (--weaken measures it); hidden
+    by the exact law, which says that nothing can be seen on this pair.
     """
     from ...audit.play.execution import Execution
     from ...audit.play.workers import cores
     from ..extras import with_shrunk
     from ..formats.claim_lines import claim_lines
-    from ..reading import is_untested
     from ..record import claim_record, to_text
 
     task = task_of(weaken=weaken, **choices)
@@ -172,7 +171,7 @@ def check(
 
             record = with_shrunk(record, lambda: shrink_task(task, result))
     say(to_text(record) if as_json else claim_lines(record), nl=not as_json, styled=not as_json)
-    return UNDERPOWERED if is_untested(record) else VERDICTS[result.verdict.value]
+    return VERDICTS[record["verdict"]]
 
 
 @main.command()
@@ -261,9 +260,9 @@ def run(
     """Audit every claim of a plan; without one, every case of the catalogue, or of the libraries.
 
     Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not or a bound on regret
-    is violated, 3 if a claim, or a bound on regret of the plan's own, could not be decided at its budget or was not
-    tested, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than it did, was weakened
-    or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
+    is violated, 3 if an audit is UNDERPOWERED and its plan does not allow that, or a bound on regret of the plan's own
+    could not be decided, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than it did,
+    was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
     from ...audit.plans.lock import owned
     from ...audit.play.workers import cores

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..reading import due_verdict, is_open, is_unexpected, is_untested, is_violated
+from ..reading import due_verdict, is_accepted, is_open, is_unexpected, is_violated
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
 from ..sanitise import json_text, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
@@ -161,7 +161,7 @@ def decide_together(claims: list[ClaimRecord], plan: Plan) -> LedgerOfTests:
         tests = holm(p_values, alpha, planned=m)
         for claim, test in zip(claims, tests, strict=True):
             if test.rejected and claim["verdict"] != "FALSIFIED":
-                claim["verdict"] = "FALSIFIED"
+                claim |= {"verdict": "FALSIFIED", "reason": None, "untested": False}
                 claim["holm"] = {"p_value": test.p_value, "level": test.level}
     return {
         "method": "each for itself" if alpha is None else "Holm",
@@ -203,7 +203,8 @@ def verdict_line(outcome: Outcome) -> str:
     if claim is None:
         return visible_line(f"not audited: {error['name']}: {error['message']}" if error else "not audited")
     unexpected = f", expected {due_verdict(claim).lower()}" if is_unexpected(claim) else ""
-    return visible_line(f"{claim['verdict']} {claim['name']}, {setting(claim)}{unexpected}")
+    why = f" ({claim['reason']})" if claim["reason"] else ""
+    return visible_line(f"{claim['verdict']}{why} {claim['name']}, {setting(claim)}{unexpected}")
 
 
 def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:
@@ -330,11 +331,8 @@ def exit_code(record: RunRecord) -> int:
     wanted = [(c["verdict"], due_verdict(c)) for c in record["claims"]]
     if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
         return FALSIFIED
-    if any(is_untested(c) and not c.get("untested_allowed") for c in record["claims"]):
-        return UNDERPOWERED
-    if any(map(is_open, record.get("regret") or ())):
-        return UNDERPOWERED
-    return UNDERPOWERED if any(verdict == "UNDERPOWERED" for verdict, _ in wanted) else OK
+    undecided = any(c["verdict"] == "UNDERPOWERED" and not is_accepted(c) for c in record["claims"])
+    return UNDERPOWERED if undecided or any(map(is_open, record.get("regret") or ())) else OK
 
 
 def cluster_of(workers: str, scheduler: str | None) -> Cluster | None:

@@ -6,9 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-import click
-
-from ...audit.certification.blind_spot import words
+from ...audit.certification.blind_spot import TOO_FEW, words
 from ...audit.inputs.data import shown
 from ...audit.regret.growth import DOUBLINGS
 from ...audit.regret.verdicts import growth_words, promised_growth, regret_verdict
@@ -17,19 +15,21 @@ from ...audit.statistics.digits import at_least, at_most, confidence_text, withi
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, spent_words, unit_of
 from ..reading import (
     REPLAY_WORDS,
+    answer_words,
     by_what_law,
     certified,
     counted_words,
     exact_level,
     is_mechanism,
-    is_untested,
     level,
+    lower,
     measure_of,
     missing_words,
+    reason_of,
+    reason_words,
     regret_replay,
     replay_word,
     rounds_words,
-    untested_words,
     with_relation,
 )
 from ..record_types import SIDES, ClaimRecord, SmokeRecord
@@ -54,11 +54,12 @@ def claim_lines(claim: ClaimRecord) -> str:
     bound = "" if is_epsilon(measure) else beside(measure)
     unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
     best = caught_words(caught, claim["claimed"]["epsilon"])
-    word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
     claimed = visible_line(with_relation(claimed_words(measure), claim))
     lines = [
-        f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed}",
-        f"certified: {unit} >= {certified(claim, '.4f')}{bound} with {confidence(claim)} confidence{exact}",
+        f"{verdict_word(claim['verdict'])}{bounded_words(claim)}  {claim['name']}: claimed {claimed}"
+        f"{answer_words(claim)}",
+        f"{'certified' if lower(claim) > 0 else 'nothing certified'}: {unit} >= {certified(claim, '.4f')}{bound} with "
+        f"{confidence(claim)} confidence{exact}",
         *([f"at best, from {spent_words(claim['method'])}: {best}"] if is_epsilon(measure) else []),
         *([f"blind spot: {words(spot)}"] if (spot := claim.get("blind_spot")) else []),
         *[visible_line(line) for line in (*trace_lines(claim), *missing_words(claim))],
@@ -71,22 +72,19 @@ def claim_lines(claim: ClaimRecord) -> str:
         f"{replay_word(claim)}: {claim['replay']}",
     ]
     if claim["verdict"] == "SURVIVED":
-        other = "another pair" if known == 0 else "another attack, another pair or more runs"
-        lines.append(f"surviving is not a proof: {other} may certify more")
+        lines.append("surviving is not a proof: another attack, another pair or more runs may certify more")
         if claim.get("unread_bits"):
             lines.append("the low-order bits of its floats were not read: --bits does")
-    if is_untested(claim):
-        lines.append(untested_words(claim))
     if claim["verdict"] == "UNDERPOWERED":
-        lines.append(_undecided_line(claim))
+        lines.append(_reason_line(claim))
     return "\n".join([_filled(lines), *shrunk_lines(claim)])
 
 
-def _undecided_line(claim: ClaimRecord) -> str:
-    """Return why a claim is undecided, and where the runs went if few of them were left to certify."""
+def _reason_line(claim: ClaimRecord) -> str:
+    """Return why a claim is UNDERPOWERED, and where the runs went if few of them were left to certify."""
     pilot, runs = claim["pilot_runs"] or 0, claim["runs"] or 0
-    spent = f": to choose what to certify took {pilot:,} of {runs:,}" if 2 * pilot > runs else ""
-    return f"undecided: even a perfect attack could not falsify so large a claim with so few runs{spent}"
+    few = reason_of(claim) == TOO_FEW and 2 * pilot > runs
+    return reason_words(claim) + f": to choose what to certify took {pilot:,} of {runs:,}" * few
 
 
 def _worlds_line(claim: ClaimRecord) -> str:

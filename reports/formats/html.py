@@ -37,12 +37,12 @@ from ..reading import (
     is_mechanism,
     is_open,
     is_unexpected,
-    is_untested,
     legible,
     level,
     lower,
     measure_of,
     missing_words,
+    reason_words,
     symbol,
     with_relation,
 )
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 #: What the template reads by name.
 View = dict[str, Any]
 VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
-WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "undecided"}
+WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "underpowered"}
 #: Claims whose figures are drawn, the worst first; the others refer to the record.
 MOST_FIGURES = 40
 LOSSES = {
@@ -142,7 +142,6 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "falsified": falsified,
         "tally": tally,
         "words": WORDS,
-        "untested": sum(c["is_untested"] for c in claims),
         "headline": headline_words(record),
         "beside": beside_words(record["claims"]),
         "unexpected": [c for c in claims if c["unexpected"]],
@@ -182,7 +181,7 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "setting": setting,
         "marks": ruler.row(shown),
         "mark": ruler.mark(shown),
-        "is_untested": is_untested(shown),
+        "why": reason_words(shown),
         "blind": factor_words(shown["blind_spot"]),
         "unexpected": is_unexpected(shown),
         "baseline": before,

@@ -13,13 +13,13 @@ from ..reading import (
     bound_words,
     due_verdict,
     failing_bounds,
+    is_accepted,
     is_failing,
-    is_untested,
     is_violated,
     legible,
+    reason_words,
     regret_replay,
     replay_word,
-    untested_words,
 )
 from ..record_types import ClaimRecord, RunRecord, Said
 from .terminal import bound_line
@@ -82,13 +82,11 @@ def _number(cases: Sequence[ElementTree.Element]) -> None:
 
 def _of_claim(claim: ClaimRecord, name: str) -> ElementTree.Element:
     expected = due_verdict(claim)
-    untested = is_untested(claim) and not claim.get("untested_allowed")
-    verdict = "UNTESTED" if untested else claim["verdict"]
-    if verdict == expected:
+    verdict, why = claim["verdict"], reason_words(claim)
+    if verdict == expected or is_accepted(claim):
         return _case(name, claim["seconds"] or 0.0, None)
-    text = f"{verdict}, expected {expected}: {bound_words(claim)}" + f"; {untested_words(claim)}" * untested
-    undecided = verdict == "UNDERPOWERED" or (untested and expected == "SURVIVED")
-    kind = "error" if undecided else "failure"
+    text = f"{verdict}, expected {expected}: {bound_words(claim)}" + (f"; {why}" if why else "")
+    kind = "error" if verdict == "UNDERPOWERED" else "failure"
     why = f"{text}\n{replay_word(claim)}: {claim['replay']}"
     return _case(name, claim["seconds"] or 0.0, (kind, verdict, text, why))
 

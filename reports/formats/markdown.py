@@ -16,7 +16,6 @@ from ..reading import (
     failing_bounds,
     is_failing,
     is_unexpected,
-    is_untested,
     legible,
     level,
     missing_words,
@@ -36,9 +35,7 @@ def markdown(record: RunRecord) -> str:
     record = legible(record)
     claims, errors = record["claims"], record["errors"]
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
-    untested = sum(map(is_untested, claims))
-    of_them = {"SURVIVED": f", {untested} of them untested: no attack known"} if untested else {}
-    said = {v: f"{tally[v]} {word}{of_them.get(v, '')}" for v, word in WORDS.items()}
+    said = {v: f"{tally[v]} {word}" for v, word in WORDS.items()}
     counts = ", ".join(text for v, text in said.items() if tally[v] or v != "UNDERPOWERED")
     unexpected = [c for c in claims if is_unexpected(c)]
     settings = dict(zip(map(id, claims), ruler.settings(claims), strict=True))
@@ -98,7 +95,8 @@ def _table(claims: Sequence[ClaimRecord], settings: Mapping[int, str]) -> list[s
     words = 3 + with_standing
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * words + "---:|" * (len(head) - words)]
     for claim in claims:
-        cells = [f"{ruler.mark(claim)} {WORDS[claim['verdict']]}", _text(claim["name"])]
+        reason = f" ({claim['reason']})" if claim["reason"] else ""
+        cells = [f"{ruler.mark(claim)} {WORDS[claim['verdict']]}{reason}", _text(claim["name"])]
         standing = [_text(claim.get("standing") or "-")] if with_standing else []
         cells += [_text(settings[id(claim)]), *standing, number(level(claim))]
         above = f", above {at_least(level(claim))} by Holm" if by_holm(claim) else ""

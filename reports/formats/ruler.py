@@ -18,11 +18,11 @@ from ..reading import (
     certified,
     exact_level,
     is_mechanism,
-    is_untested,
     level,
     lower,
     measure_of,
     relation_words,
+    verdict_of,
 )
 from ..record_types import ClaimRecord
 from ..upper_words import binding, binding_where
@@ -63,7 +63,9 @@ def row(claim: ClaimRecord) -> Row:
 
     spot = claim.get("blind_spot")
     caught = spot["factor"] if spot else None
-    words = [f"{claim['verdict']}: {unit_of(measure)} claimed {claimed:.4g}", f"certified at least {certified(claim)}"]
+    reason = f" ({claim['reason']})" if claim.get("reason") else ""
+    words = [f"{verdict_of(claim)}{reason}: {unit_of(measure)} claimed {claimed:.4g}"]
+    words += [f"certified at least {certified(claim)}" if bound > 0 else "nothing certified"]
     words += [f"at most {at_most(upper)} {binding_where(claim)}"] if upper is not None else []
     words += [f"exact {exact:.4g} on this pair"] if exact is not None else []
     words += [f"at best detectable from {detectable:.4g}"] if detectable is not None else []
@@ -82,8 +84,8 @@ def row(claim: ClaimRecord) -> Row:
 
 
 def mark(claim: ClaimRecord) -> str:
-    """Return what a verdict is called beside its colour: no tick where nothing was tested."""
-    return "–" if is_untested(claim) else MARKS[claim["verdict"]]
+    """Return the mark of a verdict beside its colour."""
+    return MARKS[verdict_of(claim)]
 
 
 def baseline_of(claim: ClaimRecord) -> float | None:
@@ -168,7 +170,7 @@ def picture(claims: Sequence[ClaimRecord], *, title: str = "The ruler of an audi
 
 
 def _lines(claim: ClaimRecord, top: int) -> Iterable[str]:
-    marks, verdict = row(claim), claim["verdict"]
+    marks, verdict = row(claim), verdict_of(claim)
     middle = top + _STEP / 2 - 3
     yield f"<g><title>{escape(claim['name'])}: {escape(marks.alternative)}</title>"
     yield f'<text x="16" y="{middle:g}">{escape(claim["name"].rpartition("/")[2])}</text>'

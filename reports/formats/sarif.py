@@ -18,14 +18,14 @@ from ..reading import (
     bound_words,
     due_verdict,
     failing_bounds,
+    is_accepted,
     is_failing,
-    is_untested,
     is_violated,
     legible,
     measure_of,
+    reason_words,
     regret_replay,
     replay_word,
-    untested_words,
     with_relation,
 )
 from ..record_types import ClaimRecord, RunRecord
@@ -42,11 +42,10 @@ FINGERPRINT = "claim/v1"
 RULES = {
     "falsified": "The privacy claim is false: what was released certifies more than was claimed.",
     "unexpected": "The claim was expected to be falsified, and was not.",
-    "underpowered": "The budget could not have falsified a claim this large.",
+    "underpowered": "This audit could not have falsified the claim: too few runs, low power or no difference.",
     "not-audited": "The claim could not be audited.",
     "baseline": "Something got worse since the accepted baseline.",
     "regret": "A bound on regret, or on its growth, is violated.",
-    "untested": "The claim survived an audit that was seen to catch too little to be called a test.",
     "regret-undecided": "A plan's bound on regret could not be decided, or nothing could exceed it.",
 }
 
@@ -114,15 +113,14 @@ def _of_claim(claim: ClaimRecord, where: PlaceJson) -> dict[str, object] | None:
         why = f" Cause: {cause['text']}." if (cause := claim.get("cause")) else ""
         text = f"{head}, but {bound_words(claim)}.{why} {tail}"
         return _result("falsified", level, text, claim["replay"], where)
+    if is_accepted(claim):
+        return None
     if claim["verdict"] == "UNDERPOWERED":
-        text = f"{head}: {_runs(claim)} could not have falsified that. {tail}"
+        text = f"{head}: {_runs(claim)} could not have falsified that; {reason_words(claim)}. {tail}"
         return _result("underpowered", "warning", text, claim["replay"], where)
     if claim["verdict"] != expected:
         text = f"{head}: expected to be falsified, but it survived {_runs(claim)}. {tail}"
         return _result("unexpected", "error", text, claim["replay"], where)
-    if is_untested(claim) and not claim.get("untested_allowed"):
-        text = f"{head}: it survived {_runs(claim)}, {untested_words(claim)}. {tail}"
-        return _result("untested", "warning", text, claim["replay"], where)
     return None
 
 

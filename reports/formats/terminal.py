@@ -32,7 +32,6 @@ from ..reading import (
     exact_words,
     is_mechanism,
     is_unexpected,
-    is_untested,
     is_violated,
     level,
     lower,
@@ -139,7 +138,7 @@ def claims_table(record: RunRecord) -> str:
         apart = its[len(usual) :]  # is cut off last
         apart = apart if len(apart) <= room // 2 else ""
         label = shorten(f"{shorten(short, longest):<{longest}}  {its.removesuffix(apart)}", room - len(apart)) + apart
-        mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
+        mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=True)
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
     if any(exact_words(claim) != "-" for claim in claims):
         lines.append("exact: on the audited pair alone")
@@ -149,7 +148,8 @@ def claims_table(record: RunRecord) -> str:
         lines.append("")
         lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {its}")
         due = due_verdict(claim).lower()
-        lines.append(f"  {verdict_word(claim['verdict'])}, expected {due}: {visible_line(claim['replay'])}")
+        why = f" ({claim['reason']})" if claim.get("reason") else ""
+        lines.append(f"  {verdict_word(claim['verdict'])}{why}, expected {due}: {visible_line(claim['replay'])}")
         lines += [f"  {line}" for line in shrunk_lines(claim)]
     lines += [
         f"falsified together: {visible_line(c['name'])}, {its}: {bound_words(c)}"
@@ -181,8 +181,6 @@ def _sum_line(record: RunRecord) -> str:
     counts = [
         click.style(f"{verdicts.count(v)} {v.lower()}", fg=colour(v), bold=True) for v in COLOURS if v in verdicts
     ]
-    if untested := sum(map(is_untested, claims)):  # of those that survived
-        counts.insert(1 + ("FALSIFIED" in verdicts), f"{untested} of them untested: no attack known")
     if bounded := [c for c in claims if is_bounded(c)]:
         everywhere = sum(c.get("upper_scope") == "claim" for c in bounded)
         scopes = {"on every pair": everywhere, "on the audited pair": len(bounded) - everywhere}
@@ -295,9 +293,7 @@ def _unicode() -> bool:
 
 
 def _glyph(claim: ClaimRecord) -> str:
-    """Return the mark of a verdict: no tick where nothing was tested."""
-    if is_untested(claim):
-        return "-"
+    """Return the mark of a verdict."""
     marks = "✗✓?" if _unicode() else "x+?"
     return dict(zip(COLOURS, marks, strict=True))[claim["verdict"]]
 

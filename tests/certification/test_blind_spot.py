@@ -106,7 +106,7 @@ def test_a_pair_on_which_nothing_shows_is_untested_though_the_claim_survives():
     # The standard pairs are looked at too: there the claim is false as soon as the noise is weaker.
     assert spot.true_to == pytest.approx(1.0, abs=0.01)
     result = falsify(tight(), Claim(epsilon=1.0), pair=blind, runs=4_000, weaken=True)
-    assert result.verdict is Verdict.SURVIVED
+    assert (result.verdict, result.reason) == (Verdict.UNDERPOWERED, "hidden by the exact law")
     with pytest.raises(UnderpoweredError, match="not even with noise divided by 100 is the claim falsified"):
         result.require_survived()
 
@@ -336,7 +336,7 @@ def test_words_of_a_short_record():
 def test_a_claim_that_an_exact_law_refutes_on_the_audited_pair_is_untested():
     """The runs certify less than the exact value, 1, and than the claim: it is known to be false, and passed."""
     result = falsify(tight(), Claim(epsilon=0.99), rounds=2, runs=4_000, seed=8703)
-    assert (result.verdict, result.untested) == (Verdict.SURVIVED, True)
+    assert (result.verdict, result.reason) == (Verdict.UNDERPOWERED, "low power")
     with pytest.raises(UnderpoweredError, match="the exact value on this pair is beyond the claim"):
         result.require_survived()
     assert not falsify(tight(), Claim(epsilon=1.0), rounds=2, runs=4_000, seed=8703).untested

@@ -1,4 +1,4 @@
-"""A claim that survives an audit which catches nothing is counted apart, and ends a run with 3 unless allowed."""
+"""An audit that could not have falsified its claim is UNDERPOWERED for a reason, and ends with 3 unless allowed."""
 
 import json
 
@@ -10,7 +10,7 @@ from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.measures.gaussian_dp import GDP
-from overclaim.reports.reading import untested_words
+from overclaim.reports.reading import reason_words
 from overclaim.reports.record import claim_record
 from overclaim.tests.support.command_line import overclaim
 
@@ -50,19 +50,26 @@ def test_an_untested_claim_ends_with_3_and_has_no_tick(here):
     assert first["blind_spot"]["factor"] <= 1.5
     assert second["blind_spot"]["factor"] is None
     assert second["blind_spot"]["tried"] == 100
-    assert "2 survived, 1 of them untested: no attack known" in result.stdout
-    assert "; 2 of 2 as expected" in result.stdout
+    assert [claim["verdict"] for claim in record["claims"]] == ["SURVIVED", "UNDERPOWERED"]
+    assert [claim["reason"] for claim in record["claims"]] == [None, "hidden by the exact law"]
+    assert "1 survived, 1 underpowered, " in result.stdout
+    assert "; 1 of 2 as expected" in result.stdout
+    assert "  UNDERPOWERED (hidden by the exact law), expected survived: overclaim check" in result.stdout
     marks = [line[0] for line in result.stdout.splitlines() if "batched-threshold" in line]
     assert marks[0] in "✓+"
-    assert marks[1] == "-"
+    assert marks[1] == "?"
     html = (here / "out" / "report.html").read_text()
-    assert "untested: no attack known" in html
+    assert "? underpowered" in html
+    assert "<small>hidden by the exact law</small>" in html
+    assert "hidden by the exact law: nothing can be seen on the standard pairs" in html
     assert 'class="caught"' in html
 
 
 def test_what_is_allowed_ends_with_0(here):
     result, record = run(here, PLAN + 'untested = "allowed"\n')
     assert result.exit_code == 0
+    assert record["claims"][1]["verdict"] == "UNDERPOWERED"
+    assert "; 2 of 2 as expected" in result.stdout
     assert record["claims"][1]["untested"]
     assert record["claims"][1]["untested_allowed"]
 
@@ -88,23 +95,26 @@ def test_what_an_exact_law_shows_is_told_in_the_measure_of_the_claim(here):
     ):
         alike = overclaim(*words, "--rounds", 1, *claim)
         assert alike.exit_code == 3
-        assert f"untested: nothing can be seen here, on this pair {nothing}" in " ".join(alike.stdout.split())
+        said = " ".join(alike.stdout.split())
+        assert f"hidden by the exact law: on this pair {nothing}" in said
+        assert f"; {nothing} for these inputs" in said
 
 
 def test_check_measures_on_request_and_ends_with_3(here):
     words = ["asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 4000, "--set", "batch=2"]
     alike = overclaim("check", *words)
     assert alike.exit_code == 3
-    assert alike.stdout.startswith("UNTESTED  asi-raman-talwar/batched-threshold: claimed epsilon 1\n")
-    assert "nothing can be seen here, on this pair epsilon is exactly 0\n" in alike.stdout
-    assert "surviving is not a proof: another pair may certify more\n" in alike.stdout
+    said = "UNDERPOWERED asi-raman-talwar/batched-threshold: claimed epsilon 1; epsilon is exactly 0 for these inputs"
+    assert said in " ".join(alike.stdout.split())
+    assert "hidden by the exact law: on this pair epsilon is exactly 0\n" in alike.stdout
+    assert "surviving is not a proof" not in alike.stdout
     rounded = overclaim("check", "asi-raman-talwar/batched-exp3", "--runs", 2000, "--set", "batch=1")  # epsilon 4e-16
-    assert "surviving is not a proof: another pair may certify more\n" in rounded.stdout
-    assert "3 UNDERPOWERED or UNTESTED" in overclaim("check", "--help").stdout
+    assert rounded.stdout.startswith("UNDERPOWERED  asi-raman-talwar/batched-exp3: claimed epsilon")
+    assert "3 UNDERPOWERED" in overclaim("check", "--help").stdout
     assert overclaim("check", *words[:5]).exit_code == 0
     run = overclaim("check", *words, "--weaken")
     assert run.exit_code == 3
-    assert "untested: nothing can be seen on the standard pairs, by exact laws\n" in run.stdout
+    assert "hidden by the exact law: nothing can be seen on the standard pairs\n" in run.stdout
     assert "replay: " in run.stdout
     assert "--weaken" in run.stdout
     caught = overclaim("check", *words[:5], "--weaken", "epsilon", "--json")
@@ -126,9 +136,8 @@ def test_what_a_learner_of_ones_own_is_told_last_tests_nothing(here):
     for game in (["--rounds", 1], ["--pair", json.dumps(pair)], sides):
         alike = overclaim(*words, *game)
         assert alike.exit_code == 3
-        assert alike.stdout.startswith("UNTESTED  mine.py:Mine: claimed epsilon 1\n")
-        assert "surviving is not a proof: another pair may certify more\n" in alike.stdout
-        why = "untested: nothing can be seen here, on this pair epsilon is exactly 0: the worlds differ in"
+        assert alike.stdout.startswith("UNDERPOWERED  mine.py:Mine: claimed epsilon 1; epsilon is exactly 0")
+        why = "hidden by the exact law: on this pair epsilon is exactly 0: the inputs differ in"
         assert why in " ".join(alike.stdout.split())
     assert overclaim(*words[:2], "--gdp", 1, *words[4:], *sides).exit_code == 3
     assert overclaim(*words, "--rounds", 2).exit_code == 1
@@ -147,7 +156,7 @@ def test_what_a_learner_of_ones_own_is_told_last_tests_nothing(here):
     ],
     ids=["budget", "early", "mu", "weakened", "learner", "learner early", "rounds"],
 )
-def test_what_shows_the_same_in_every_run_is_untested(here, words):
+def test_what_shows_the_same_in_every_run_is_underpowered(here, words):
     """A mechanism that forgets to return its answer had a green tick."""
     (here / "mine.py").write_text(
         "def forgets(data, rng, scale=0.01): sum(data) + rng.laplace(scale=scale)\n"
@@ -159,9 +168,10 @@ def test_what_shows_the_same_in_every_run_is_untested(here, words):
     claim = [] if "--gdp" in words else ["--epsilon", 1]
     result = overclaim("check", *words, *claim)
     assert result.exit_code == 3
-    assert result.stdout.startswith("UNTESTED  mine.py:")
-    same = "untested: nothing was seen here, all runs that were looked at show the same, as far as it is read"
-    assert same in " ".join(result.stdout.split())
+    assert result.stdout.startswith("UNDERPOWERED  mine.py:")
+    said = " ".join(result.stdout.split())
+    assert "; no difference was seen (nothing certified)" in said
+    assert "no difference seen: all runs that were looked at show the same, as far as it is read" in said
 
 
 @pytest.mark.parametrize(
@@ -179,9 +189,11 @@ def test_a_result_and_its_record_give_one_reason(asked):
     task = Task(target="asi-raman-talwar/batched-threshold", budget=Budget(runs=1000), **{"rounds": 2, **asked})
     prepared = task.prepare()
     result = prepared.audit()
-    words = untested_words(claim_record(prepared, result))
+    record = claim_record(prepared, result)
+    words = reason_words(record)
     assert result.untested
-    assert result.why_untested == words
+    assert record["reason"] == result.reason
+    assert result.why_underpowered == words
     assert f"; {words}" in str(result)
     assert ("last losses" in words) == ("weaken" not in asked)
 
