@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Any, cast, get_args
 
 from ..audit.certification.blind_spot import Reason
+from ..audit.traces.trace_types import TraceResult
 from ..learners.catalogue.statements import STANDINGS
 from ..mechanisms.measures.stated import measure_from_json
 from .record_types import ClaimRecord, RunRecord
@@ -140,6 +141,7 @@ _CLAIM = _table(
     untraced=_maybe(TEXT),
     missing=_maybe(_list(_table("what", "reason", **_all(TEXT, "what", "reason")))),
     leak=_maybe(_table("text", text=TEXT, what=TEXT, round=COUNT)),
+    trace_result={"enum": [*get_args(TraceResult), None]},
     cause=_maybe(_CAUSE),
     outputs_digest=_maybe(TEXT),
     standing={"enum": [*STANDINGS, "documented", None]},

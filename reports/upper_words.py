@@ -66,9 +66,9 @@ def trace_lines(claim: ClaimRecord) -> list[str]:
     if why and why["kind"] != "leak":
         lines.append(f"cause: {why['text']}")
     if claim.get("untraced"):
-        lines.append(f"not traced: {claim['untraced']}")
+        lines.append(f"NOT TRACED: {claim['untraced']}")
     if not lines and "untraced" in claim:  # traced it was
-        lines.append("traced: no finite bound is known")
+        lines.append("NOT BOUNDED: no finite bound is known")
     return lines
 
 
@@ -87,8 +87,8 @@ def _bounds(claim: ClaimRecord) -> list[str]:
         own = _traced(claim)
         if own is None:
             if sampled:
-                return ["traced: the paths were sampled, which bounds nothing", rests]
-            return ["traced: no bound is known in this measure"]
+                return ["NOT BOUNDED: the paths were sampled; other runs may cost more", rests]
+            return ["NOT BOUNDED: no bound is known in this measure"]
         on = ", below what is certified: not all that this rests on holds" if _contradicted(claim) else " on this pair"
         unit, at = unit_of(measure_of(claim)), beside(measure_of(claim))
         return [f"traced: {unit} at most {at_most(own, '.4f')}{at}{on}", rests]
@@ -96,7 +96,8 @@ def _bounds(claim: ClaimRecord) -> list[str]:
         top = at_most(_top(claim), ".4f")
         return [f"traced: at most {top}, below what is certified: not all that this rests on holds", rests]
     if sampled:
-        return [f"traced: at most {at_most(upper, '.4f')} on the sampled paths, which bounds nothing", rests]
+        cost = f"the largest cost of the sampled paths is epsilon {at_most(upper, '.4f')}"
+        return [f"NOT BOUNDED: {cost}; other runs may cost more", rests]
     lines = []
     if pair is not None:
         low, high = within(claim["epsilon_lower"] or 0.0, pair, ".4f")

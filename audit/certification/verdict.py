@@ -13,7 +13,7 @@ from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
 from ..statistics.bounds.power import ceiling_epsilon
-from ..statistics.digits import confidence_text
+from ..statistics.digits import confidence_text, exceeds
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
 from .blind_spot import (
@@ -28,9 +28,6 @@ from .blind_spot import (
     reason_words,
 )
 from .witness import ShrunkInputs
-
-#: Bounds and claims closer than this, relatively, are equal.
-SAME = 1e-9
 
 
 class Verdict(Enum):
@@ -305,7 +302,7 @@ class Result(OnPair):
     def bounded(self) -> bool:
         """Whether a trace or an exact law bounds what is claimed by no more than the claim."""
         level = self.claim.measure.level
-        traced = self.upper is not None and self.upper <= level * (1 + SAME)
+        traced = self.upper is not None and not exceeds(self.upper, level)
         return traced or (self.exact is not None and not self.exceeded)
 
     def __bool__(self) -> bool:

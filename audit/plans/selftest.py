@@ -56,7 +56,7 @@ class SelfTestResult:
         The bound with its attack, or the rule of the conformance suite that was broken.
     seconds : float
     traced : str
-        Of a bug: what traces find in two runs, the leak around the noise or the call with its place; or nothing.
+        Of a bug: what traces find in two runs, a bypass, a lost track or the call with its place; or nothing.
     """
 
     subject: str
@@ -129,7 +129,7 @@ def _traced(index: int, bug: str) -> str:
         subject = plants.SUBJECTS[index]
         pair, code = DataPair(subject.left, subject.right), subject.play
         text = place_of_fault(plants.planted(subject, bug), pair, Claim(epsilon=1.0, delta=subject.delta))
-    written = source_place(code) if text.startswith("leak") and ".py:" not in text else None
+    written = source_place(code) if text.startswith(("BYPASS", "NOT BOUNDED")) and ".py:" not in text else None
     return text if written is None else f"{text}; it is written at {written['file']}:{written['line']}"
 
 

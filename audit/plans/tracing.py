@@ -6,22 +6,27 @@ import math
 from collections.abc import Sequence
 
 from ...mechanisms.claim import ClaimedJson
+from ...mechanisms.measures.measure import MeasureJson
 from ..assumptions.mechanism_runs import DataPair
 from ..certification.falsify import check_surface
 from ..play.pairs import Pair, PairJson, check_pair
 from ..search.families import standard_pairs
 from ..statistics.digits import exceeds
-from ..traces.summary import call_rows, cause_of, fields_of, worst_tracing
-from ..traces.trace_types import CallJson, TracesJson
+from ..traces.summary import call_rows, cause_of, fields_of, not_traced, worst_tracing
+from ..traces.tape import UntraceableError
+from ..traces.trace_types import CallJson, PlaceJson, TracesJson
+from .targets import source_place
 from .tasks import Prepared, Task
 
 
 class TraceJson(TracesJson, total=False):
-    """The noisy calls of one run, what leaks around them, and what bounds them."""
+    """What a trace comes to, and the noise calls of one run for both inputs."""
 
     name: str
     claimed: ClaimedJson
+    measure: MeasureJson
     surface: str
+    where: PlaceJson | None
     pair: PairJson
     runs: int
     calls: list[CallJson]
@@ -29,14 +34,12 @@ class TraceJson(TracesJson, total=False):
 
 
 def trace_task(task: Task) -> TraceJson:
-    """Return the noisy calls of one run of a target in both worlds, with what leaks around them and bounds them.
+    """Return what a trace of a target comes to, and the noise calls of one run for both inputs.
 
     Raises
     ------
     ValueError
         For bad input.
-    UntraceableError
-        If the target draws in a way that is not watched.
     LearnerError
         If it crashes.
     """
@@ -44,13 +47,22 @@ def trace_task(task: Task) -> TraceJson:
     if prepared.of_sequences:
         raise ValueError(f"{task.target} is traced on a pair of loss sequences: give a pair (--pair), and no inputs")
     claim = prepared.claim
-    tracing, pair = worst_tracing(prepared.played, _pairs(prepared), claim, seed=task.budget.seed)
+    head: TraceJson = {
+        "name": task.target,
+        "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
+        "measure": claim.measure.to_json(),
+        "surface": claim.surface,
+        "where": source_place(prepared.target),
+    }
+    pairs = _pairs(prepared)
+    try:
+        tracing, pair = worst_tracing(prepared.played, pairs, claim, seed=task.budget.seed)
+    except UntraceableError as error:
+        return {**head, "calls": [], "infinite": False, **not_traced(str(error))}
     upper = tracing.pair_upper
     costly = upper is not None and exceeds(upper.epsilon, claim.epsilon)
     return {
-        "name": task.target,
-        "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
-        "surface": claim.surface,
+        **head,
         "pair": pair.to_json(),
         "runs": sum(one.runs for one in tracing.traces),
         "calls": call_rows(tracing, claim),

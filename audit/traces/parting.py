@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import repeat, zip_longest
 from typing import Any
 
@@ -45,6 +45,12 @@ class Leak:
         In how many of the replayed runs.
     hint : str
         What was to get noise, and got noise of scale 0; else the last call before whose inputs differ.
+    events : int
+        How many events came before.
+    number : int
+        Of an output of several values the first that differs, from 1; 0 for what is no output.
+    lost : CallSite or None
+        Where the trace lost track: a draw before it that is no noise call, or a noise call that differs itself.
     """
 
     what: str
@@ -55,12 +61,35 @@ class Leak:
     runs: int
     tried: int
     hint: str = ""
+    events: int = 0
+    number: int = 0
+    lost: CallSite | None = None
+
+    @property
+    def bypass(self) -> bool:
+        """Whether what is shown differs, and nothing random but noise calls came before."""
+        return self.lost is None
+
+    @property
+    def finding(self) -> str:
+        """What differs, and whether a trace can say that nothing random hides it."""
+        if self.bypass:
+            return f"{self.what}{f' {self.number}' if self.number else ''} depends on the inputs without noise"
+        if self.what.startswith("noisy call"):
+            return f"{self.what} has another law, shape or place for the other input"
+        return f"the {self.what} does not come from noisy values alone"
+
+    @property
+    def seen(self) -> str:
+        """What was seen in the paired runs."""
+        return (
+            f"with the same random numbers it is {self.left} for left and {self.right} for right, in {self.runs} of "
+            f"{self.tried} paired runs"
+        )
 
     def __str__(self) -> str:
-        return (
-            f"leak: {self.what} differs although everything noisy is the same: left {self.left}, right {self.right} "
-            f"(in {self.runs} of {self.tried} replayed runs)" + (f"; {self.hint}" if self.hint else "")
-        )
+        kind = "BYPASS" if self.bypass else f"NOT BOUNDED: the trace has lost track at {self.lost}"
+        return f"{kind}: {self.finding}: {self.seen}" + (f"; {self.hint}" if self.hint else "")
 
 
 def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEvent], runs: int) -> Leak | None:
@@ -75,7 +104,7 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
     """
     sound, told = np.ones(runs, dtype=bool), np.ones(runs, dtype=bool)
     calls, largest = 0, np.zeros(runs)
-    for a, b, c in zip_longest(left, right, control):
+    for events, (a, b, c) in enumerate(zip_longest(left, right, control)):
         for event in (a, b):
             largest = np.maximum(largest, _largest_number(event, runs))
         least = np.minimum(1.0, _CANCELLED * largest)
@@ -94,11 +123,11 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
         if not told.all() and not (a is not None and b is not None and of_one_kind(a, b)):
             return None  # some run is no replay by now
         if a is None or b is None or not of_one_kind(a, b):
-            return _other_call(a, b, calls, runs)
+            return replace(_other_call(a, b, calls, runs), events=events)
         if isinstance(a, Shown) and isinstance(b, Shown):
             parted = _apart(a.value, b.value, least, APART) & sound & told
             if parted.any():
-                return _shown(a, b, parted, runs)
+                return replace(_shown(a, b, parted, runs), events=events)
     return None
 
 
@@ -197,8 +226,22 @@ def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
         return Leak(
             what, a.round, None, f"of shape {first.shape}", f"of shape {second.shape}", int(parted.sum()), runs
         )
-    here, there = _from_difference(*(value.reshape(-1, runs)[:, run].tolist() for value in (first, second)))
-    return Leak(what, a.round, None, here, there, int(parted.sum()), runs)
+    sides = [value.reshape(-1, runs)[:, run].tolist() for value in (first, second)]
+    here, there = _from_difference(*sides)
+    number = _number_of_difference(*sides) if a.what == "output" else 0
+    return Leak(what, a.round, None, here, there, int(parted.sum()), runs, number=number)
+
+
+def _number_of_difference(left: list[object], right: list[object]) -> int:
+    """Return the number, from 1, of the first value that differs; 0 where the values stand beside keys."""
+    if any(isinstance(a, Size) and a.kind not in ("list", "tuple") for a in left):
+        return 0
+    number = 0
+    for a, b in zip_longest(left, right, fillvalue=_NOTHING):
+        number += not (isinstance(a, Size) and a == b)
+        if _differ(a, b):
+            break
+    return number
 
 
 def _from_difference(left: list[object], right: list[object]) -> tuple[str, str]:
@@ -228,7 +271,17 @@ def _other_call(a: TapeEvent | None, b: TapeEvent | None, number: int, runs: int
     first = a if isinstance(a, Call) else b if isinstance(b, Call) else None
     round_ = first.round if first else 0
     at = f"noisy call {number + (not isinstance(a, Call))}"
-    return Leak(at, round_, first.place if first else None, _said(a), _said(b), runs, runs)
+    place = first.place if first else None
+    return Leak(at, round_, place, _said(a), _said(b), runs, runs, lost=place or CallSite("?", 1))
+
+
+def lost_track(leak: Leak, tapes: Sequence[Tape]) -> CallSite | None:
+    """Return where a trace lost track before two runs part; None where nothing random but noise calls came before."""
+    draws = [draw for tape in tapes if (draw := tape.other_draw) is not None]
+    of_zero = [{draw.events: draw for draw in tape.of_zero} for tape in tapes]
+    draws += [draw for events, draw in of_zero[0].items() if all(events in others for others in of_zero)]
+    before = [draw for draw in draws if draw.events <= leak.events]
+    return min(before, key=lambda draw: draw.events).place if before else leak.lost
 
 
 def _said(event: TapeEvent | None) -> str:

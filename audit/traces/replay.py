@@ -19,7 +19,7 @@ from ..attacks.encoding.places import scalars
 from ..play.pairs import Pair
 from ..play.transcripts import feeding, play_rounds
 from .libraries import watched_libraries
-from .parting import Leak, last_call, lost_words, of_one_kind, parting, without_noise
+from .parting import Leak, last_call, lost_track, lost_words, of_one_kind, parting, without_noise
 from .tape import Call, Tape, TapeEvent, UntraceableError
 from .watched import UnreadNoiseError, settled
 
@@ -104,7 +104,8 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
         after, place = last_call(recorded.events, replayed.events, runs)
         alone = f"noise drawn at {recorded.alone[0]} was used before it was added to a value" if recorded.alone else ""
         hints = filter(None, (bare or after, f"{alone}: what it is added to later has none here" if alone else ""))
-        leak = replace(leak, hint="; ".join(hints), place=leak.place or place)
+        astray = lost_track(leak, (recorded, replayed))
+        leak = replace(leak, hint="; ".join(hints), place=leak.place or place, lost=astray)
     watched = any(tape.silent or any(isinstance(e, Call) for e in tape.events) for tape in (recorded, replayed))
     lost = lost_words((recorded, replayed, control), runs)
     return Trace(recorded.events, replayed.events, leak, runs, watched, bare, lost)

@@ -14,9 +14,11 @@ from ...mechanisms.claim import Claim
 from ..statistics.digits import at_most, exceeds
 from .causes import cause, level_of_path
 from .costs import Cost, cost, words_of
+from .parting import Leak
 from .tape import Call
-from .trace_types import CallJson, CauseJson, LeakJson, LossJson, TracesJson
-from .upper import Tracing, Upper, tracing
+from .trace_types import CallJson, CauseJson, LeakJson, LossJson, PlaceJson, TracesJson
+from .upper import Tracing, tracing
+from .watched import CallSite
 
 _Pair = TypeVar("_Pair")
 
@@ -36,7 +38,12 @@ def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed:
         return {**fields_of(outcome, claim), "cause": why, "untraced": None}
 
     fields, missing = extra_or_reason("trace", found)
-    return {**_NOTHING, "untraced": missing[0].reason} if fields is None else fields
+    return not_traced(missing[0].reason) if fields is None else fields
+
+
+def not_traced(reason: str) -> TracesJson:
+    """Return the fields of what cannot be traced."""
+    return {**_NOTHING, "trace_result": "NOT TRACED", "untraced": " ".join(reason.split())}
 
 
 _NOTHING: TracesJson = {
@@ -46,32 +53,59 @@ _NOTHING: TracesJson = {
     "upper_scope": None,
     "upper_how": None,
     "upper_rests_on": None,
+    "trace_result": "NOT BOUNDED",
+    "within_claim": False,
     "leak": None,
     "cause": None,
 }
 
 
 def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
-    """Return the bounds and the leak of traces, as a record has them."""
+    """Return what traces come to, the bounds and the leak, as a record has them."""
     upper, on_pair = tracing.upper, tracing.pair_upper
-    leak: LeakJson | None = (
-        None
-        if tracing.leak is None
-        else {"text": str(tracing.leak), "what": tracing.leak.what, "round": tracing.leak.round}
-    )
+    leak = leak_json(tracing.leak)
+    if leak is not None and leak["bypass"]:
+        return {**_NOTHING, "trace_result": "BYPASS", "leak": leak}
     if upper is None or not math.isfinite(upper.epsilon):
         return {**_NOTHING, "leak": leak}
     # A bound for every pair is one for this pair, where of this pair's own paths only some were sampled.
     own = on_pair if on_pair is not None and (on_pair.binds or upper is on_pair) else None
+    epsilon_upper_pair = (own or upper).epsilon
+    level = level_of_path(tracing, claim.measure) if own is not None and own.how == "maximised" else None
+    least = min(upper.epsilon, epsilon_upper_pair) if claim.measure.is_epsilon else level
+    bounded = upper.binds and least is not None
     return {
         "epsilon_upper": upper.epsilon,
-        "epsilon_upper_pair": (own or upper).epsilon,
-        "upper": level_of_path(tracing, claim.measure) if own is not None and own.how == "maximised" else None,
+        "epsilon_upper_pair": epsilon_upper_pair,
+        "upper": level,
         "upper_scope": upper.scope,
         "upper_how": upper.how,
         "upper_rests_on": list(upper.rests_on),
+        "trace_result": "BOUNDED" if bounded else "NOT BOUNDED",
+        "within_claim": bounded and least is not None and not exceeds(least, claim.measure.level),
         "leak": leak,
     }
+
+
+def leak_json(leak: Leak | None) -> LeakJson | None:
+    """Return a leak as a record has it."""
+    if leak is None:
+        return None
+    return {
+        "text": str(leak),
+        "what": leak.what,
+        "round": leak.round,
+        "bypass": leak.bypass,
+        "finding": leak.finding,
+        "seen": leak.seen,
+        "place": place_json(leak.place),
+        "lost": place_json(leak.lost),
+    }
+
+
+def place_json(place: CallSite | None) -> PlaceJson | None:
+    """Return a place as a record has it."""
+    return None if place is None else {"file": place.file, "line": place.line}
 
 
 def place_of_fault(target: object, pair: object, claim: Claim) -> str:
@@ -96,7 +130,7 @@ def cause_of(tracing: Tracing, claim: Claim) -> CauseJson | None:
 
 
 def worst_tracing(target: object, pairs: Sequence[_Pair], claim: Claim, *, seed: int = 0) -> tuple[Tracing, _Pair]:
-    """Return the traces of the pair that leaks, else of that with the largest bound, and the pair.
+    """Return the traces of the first pair with a bypass, else that lost track, else with the largest bound.
 
     Raises
     ------
@@ -106,16 +140,19 @@ def worst_tracing(target: object, pairs: Sequence[_Pair], claim: Claim, *, seed:
     best: tuple[Tracing, _Pair] | None = None
     for pair in pairs:
         outcome = tracing(target, pair, claim, seed=seed, every_pair=False)
-        if outcome.leak is not None:
+        if outcome.leak is not None and outcome.leak.bypass:
             return outcome, pair
-        if best is None or _size(outcome.pair_upper) > _size(best[0].pair_upper):
+        if best is None or _size(outcome) > _size(best[0]):
             best = outcome, pair
     assert best is not None
+    if best[0].leak is not None:
+        return best
     return tracing(target, best[1], claim, seed=seed), best[1]
 
 
-def _size(upper: Upper | None) -> float:
-    return -1.0 if upper is None else upper.epsilon
+def _size(outcome: Tracing) -> tuple[bool, float]:
+    """Return what orders traces: those that lost track come before all bounds."""
+    return outcome.leak is not None, -1.0 if outcome.pair_upper is None else outcome.pair_upper.epsilon
 
 
 def call_rows(tracing: Tracing, claim: Claim) -> list[CallJson]:

@@ -22,7 +22,10 @@ from .watched import CallSite, Watched
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = __name__.partition(".")[0]
 #: What stands between a noisy call and the line that asked for it.
-_BETWEEN = (*(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mechanisms.primitives")), "numpy.")
+_BETWEEN = (
+    *(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mechanisms.primitives", "mechanisms.noise")),
+    "numpy.",
+)
 #: By how much outputs are nudged in the control, over the largest of their size, their input's and the noise's: well
 #: above rounding, and so far below what is called a difference that a sound target may magnify it a thousandfold.
 NUDGE = 1e-14
@@ -80,6 +83,14 @@ class Shown:
 TapeEvent = Call | Shown
 
 
+@dataclass(frozen=True)
+class Draw:
+    """A draw that a trace does not follow: how many events came before it, and where it is written."""
+
+    events: int
+    place: CallSite
+
+
 class Tape(Draws):
     """Draws that record every noisy call, or replay it with its output frozen. All else is drawn as the key says.
 
@@ -102,7 +113,7 @@ class Tape(Draws):
     ) -> None:
         super().__init__(seed, Stage.TRACE, 0, 0, block)
         self.noises = Draws(seed, Stage.TRACE, 0, 1, block)
-        self.plain = self.stream(Purpose.LEARNER)
+        self.plain = super().stream(Purpose.LEARNER)
         self.runs = runs
         self.frozen = [event for event in frozen if isinstance(event, Call)]
         self.nudges = np.random.default_rng(block) if nudged else None
@@ -111,6 +122,17 @@ class Tape(Draws):
         self.direct: set[object] = set()
         self.alone: list[CallSite] = []
         self.silent: list[tuple[str, CallSite, object]] = []  # what was to get noise of scale 0
+        self.other_draw: Draw | None = None  # the first draw that is no noise call, or noise that is used otherwise
+        self.of_zero: list[Draw] = []  # noise calls for 0: their noise may be meant for another value
+
+    def stray(self, where: CallSite | None = None) -> None:
+        """Note a draw that is no noise call, or noise that is used otherwise than for one value."""
+        if self.other_draw is None:
+            self.other_draw = Draw(len(self.events), where or self.place())
+
+    def zero(self) -> None:
+        """Note that the next noise call has 0 as its value."""
+        self.of_zero.append(Draw(len(self.events), self.place()))
 
     def show(self, what: str, value: Values) -> None:
         """Note what the adversary may see."""
@@ -122,8 +144,11 @@ class Tape(Draws):
         """Return noise, and note the call; in a replay, what leads to the frozen output."""
         if not bounds_something(law):
             self.silent.append((name or "noise", where or self.place(), value() if callable(value) else value))
-            return law.sample(shape, self)
-        value = np.broadcast_to(np.asarray(value() if callable(value) else value), shape).copy()
+            return law.sample(shape, self.noises)
+        exact = np.asarray(value() if callable(value) else value)
+        if exact.ndim == 0 and exact == 0:
+            self.zero()
+        value = np.broadcast_to(exact, shape).copy()
         before = self._before(shape)
         size = scale_of(law)
         output = value + law.sample(shape, self.noises) if before is None else self._nudged(before, value, size)
@@ -154,6 +179,11 @@ class Tape(Draws):
         self._note(name, law, np.asarray(value).reshape(-1, 1) if known else whole, output)
         return output
 
+    def stream(self, purpose: Purpose) -> np.random.Generator:
+        """Return a fresh generator, whose draws are not watched."""
+        self.stray()
+        return super().stream(purpose)
+
     def run_generator(self, run: int) -> np.random.Generator:
         """Return a watched generator. A trace plays a plain class one run at a time."""
         return self.watched
@@ -170,10 +200,12 @@ class Tape(Draws):
 
     def uniform(self, shape: int | tuple[int, ...]) -> Floats:
         """Return uniforms on [0, 1)."""
+        self.stray()
         return self.plain.random(shape)
 
     def normal(self, shape: int | tuple[int, ...]) -> Floats:
         """Return standard normal draws that are no noise, such as directions."""
+        self.stray()
         return self.plain.standard_normal(shape)
 
     def _before(self, shape: tuple[int, ...]) -> Any:

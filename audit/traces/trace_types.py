@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 
 class PlaceJson(TypedDict):
@@ -12,12 +12,21 @@ class PlaceJson(TypedDict):
     line: int
 
 
-class LeakJson(TypedDict):
-    """What reaches an output around the noise."""
+#: What a trace comes to.
+TraceResult = Literal["BOUNDED", "NOT BOUNDED", "BYPASS", "NOT TRACED"]
+
+
+class LeakJson(TypedDict, total=False):
+    """What differs although all noise is the same: a bypass, or where the trace has lost track."""
 
     text: str
     what: str
     round: int
+    bypass: bool
+    finding: str
+    seen: str
+    place: PlaceJson | None
+    lost: PlaceJson | None
 
 
 class CauseJson(TypedDict):
@@ -41,6 +50,8 @@ class TracesJson(TypedDict, total=False):
     upper_scope: str | None
     upper_how: str | None
     upper_rests_on: list[str] | None
+    trace_result: TraceResult
+    within_claim: bool
     leak: LeakJson | None
     cause: CauseJson | None
     untraced: str | None

@@ -98,7 +98,7 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
         If it raises.
     """
     replays = traces(target, pair, seed=seed, surface=claim.surface)
-    leaks = [one for one in replays if one.leak is not None]
+    leaks = sorted((one for one in replays if one.leak is not None), key=lambda one: not bypasses(one))
     if leaks:
         return Tracing(replays, _counted(leaks, replays), None, None, leaks[0], 0)
     epsilon, how, worst, run, gap = _largest(target, pair, claim, replays, seed)
@@ -111,10 +111,15 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
     return Tracing(replays, None, on_pair, on_all, worst, run)
 
 
+def bypasses(one: Trace) -> bool:
+    """Return whether a trace found a bypass."""
+    return one.leak is not None and one.leak.bypass
+
+
 def _counted(leaking: list[Trace], replays: list[Trace]) -> Leak:
     """Return the first leak, counted in all replayed runs: of a plain target each is a trace of its own."""
     leaks = [one.leak for one in leaking if one.leak is not None]
-    alike = sum(leak.runs for leak in leaks if leak.what == leaks[0].what)
+    alike = sum(leak.runs for leak in leaks if (leak.what, leak.bypass) == (leaks[0].what, leaks[0].bypass))
     return replace(leaks[0], runs=alike, tried=sum(one.runs for one in replays))
 
 

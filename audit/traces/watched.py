@@ -58,6 +58,12 @@ class Recorder(Protocol):
     def measured(self, law: object, value: object, make: Callable[[], object], name: str) -> object:
         """Return what another's code released of a value: a noisy call."""
 
+    def stray(self, where: CallSite | None = None) -> None:
+        """Note a draw that is no noise call, or noise that is used otherwise than for one value."""
+
+    def zero(self) -> None:
+        """Note that the next noise call has 0 as its value."""
+
     def place(self) -> CallSite:
         """Return where the code under audit is."""
 
@@ -90,6 +96,7 @@ class Bare:
 
     def settled(self) -> float | Floats:
         """Return the noise as a number or an array: noise for 0, unless it was added to a value before."""
+        self.recorder.stray(self.where)
         if self.drawn is None:
             self.recorder.alone.append(self.where)
             self._drawn_for(0.0)
@@ -103,7 +110,10 @@ class Bare:
 
     def _added(self, value: object) -> object:
         if self.drawn is None and not isinstance(value, Bare):
+            if not np.any(settled(value)):  # such as the beginning of a sum
+                self.recorder.zero()
             self._drawn_for(self._first_of(value))
+            return settled(value) + self.factor * self.cell[0]
         return settled(value) + self.settled()
 
     def _first_of(self, value: object) -> object:
@@ -113,6 +123,7 @@ class Bare:
         full = np.broadcast_shapes(exact.shape, shape)
         if full == shape or 0 in full:
             return value
+        self.recorder.stray(self.where)  # one number of noise for several values
         rows = np.broadcast_to(exact, full)[(0,) * (len(full) - len(shape))]
         return rows[tuple(slice(1) if n == 1 else slice(None) for n in shape)]
 
@@ -232,10 +243,23 @@ class Watched(np.random.Generator):
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
         """Return watched children."""
-        return [Watched(bits, self.recorder) for bits in self.bit_generator.spawn(n_children)]
+        return [Watched(bits, self.recorder) for bits in super().bit_generator.spawn(n_children)]
+
+    @property
+    def bit_generator(self) -> np.random.BitGenerator:
+        """What numbers are made from, unwatched."""
+        self.recorder.stray()
+        return super().bit_generator
+
+    def __reduce__(self) -> Any:
+        """Return what makes a copy, which is not watched."""
+        self.recorder.stray()
+        return super().__reduce__()
 
     def noisy(self, law: Law, value: object, name: str) -> object:
         """Return a value with noise: a noisy call."""
+        if not np.any(settled(value)):
+            self.recorder.zero()
         return noisy(self.recorder, law, value, None, name)[0]
 
     def chosen(self, probabilities: object, sample: Callable[[np.random.Generator], object], name: str) -> int:
@@ -250,6 +274,21 @@ class Watched(np.random.Generator):
             return Bare(self.recorder, kind, float(scale), size)
         self.recorder.direct.add(self.recorder.spot())
         return noisy(self.recorder, _law_of(kind, scale), loc, size, "noise")[0]
+
+
+def _straying(name: str) -> Callable[..., object]:
+    """Return a method that draws as the generator does, and says that this is no noise call."""
+
+    def draw(self: Watched, *args: object, **kwargs: object) -> object:
+        self.recorder.stray()
+        return getattr(np.random.Generator, name)(self, *args, **kwargs)
+
+    return draw
+
+
+for _name in dir(np.random.Generator):
+    if not _name.startswith("_") and _name not in vars(Watched):
+        setattr(Watched, _name, _straying(_name))
 
 
 def _law_of(kind: Callable[[float], Law], scale: ArrayLike) -> Law:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..sanitise import json_text
-from .console import FALSIFIED, OK, Once, own_process, playing_command, say
+from .console import FALSIFIED, OK, UNDERPOWERED, Once, own_process, playing_command, say
 from .options import CALLED, CLAIMED, GAME, JSON, PAIR, SEED, SURFACE, Json
 from .task_options import task_of
 
@@ -25,13 +25,14 @@ from .task_options import task_of
 @JSON
 @playing_command
 def trace(target: str, as_json: bool, **choices: Any) -> int:
-    """Print the noisy calls of one run of TARGET in both worlds, and what leaks around them or bounds them.
+    """Show where TARGET adds noise, and the epsilon that it costs.
 
-    A run in the left world is replayed in the right one with every noisy output frozen and all other randomness the
-    same. Without a pair it is that of the standard ones which leaks, or costs the most.
+    A run on the left input is paired with one on the right input, whose noisy outputs and other random numbers are the
+    same. Without a pair, TARGET is traced on the standard pairs: the first with a bypass, or the costliest, is shown.
 
-    Exits 1 if something leaks around the noise: a fact about the two runs, no verdict on the claim. 2 for bad input
-    and for a target whose noise is not watched, 4 if it crashed.
+    Exits 0 BOUNDED by no more than the claim; 1 BYPASS: an output depends on the inputs without noise; 3 BOUNDED by
+    more, NOT BOUNDED (another run may cost more, or the trace has lost track) or NOT TRACED (no noise is watched); 2
+    for bad input, 4 if the target crashed.
     """
     from ...audit.plans.tracing import trace_task
     from ..formats.trace_table import trace_lines
@@ -40,4 +41,6 @@ def trace(target: str, as_json: bool, **choices: Any) -> int:
     with own_process():
         summary = trace_task(task)
     say(json_text(summary, indent=1) if as_json else trace_lines(summary), styled=not as_json)
-    return FALSIFIED if summary["leak"] else OK
+    if summary["trace_result"] == "BYPASS":
+        return FALSIFIED
+    return OK if summary["within_claim"] else UNDERPOWERED

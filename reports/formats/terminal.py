@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ...audit.regret.measurement import RegretJson
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
+TRACE_COLOURS = {"BYPASS": "red", "NOT BOUNDED": "yellow", "NOT TRACED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
 RULER_END = 2.5
 
@@ -99,7 +100,7 @@ def verdict_word(verdict: str) -> str:
 
 def colour(verdict: str) -> str | None:
     """Return a verdict's colour, none where NO_COLOR asks for none; off a terminal click removes it."""
-    return None if os.environ.get("NO_COLOR") else COLOURS[verdict]
+    return None if os.environ.get("NO_COLOR") else {**COLOURS, **TRACE_COLOURS}.get(verdict)
 
 
 def number(value: float | None) -> str:

@@ -1,38 +1,53 @@
-"""The table of one run's noisy calls in both worlds."""
+"""What a trace comes to, and the table of one run's noise calls."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
 
 from ...audit.statistics.digits import at_most
-from ...audit.statistics.measure_words import claimed_words
+from ...audit.statistics.measure_words import beside, is_epsilon, level_of, unit_of
 from ..sanitise import visible, visible_line
-from .terminal import table, width
+from .terminal import colour, table, width
 
 if TYPE_CHECKING:
     from ...audit.plans.tracing import TraceJson
-    from ...audit.traces.trace_types import CallJson
-    from ...mechanisms.measures.measure import MeasureJson
+    from ...audit.traces.trace_types import CallJson, PlaceJson
 
 #: The numbers of an input that are printed, and the calls of a run.
 _FEW_VALUES, _MOST_CALLS = 3, 40
+_MEANING = (
+    "a trace cannot bound this target: it follows added noise only, and this target also draws otherwise, or uses "
+    "noise in another way"
+)
 
 
 def trace_lines(trace: TraceJson) -> str:
-    """Return the calls as a table, and below it what leaks or what bounds them."""
+    """Return what a trace comes to, what it rests on, and its noise calls as a table."""
     trace = visible(trace)
-    claimed, calls = cast("MeasureJson", trace["claimed"]), trace["calls"]
-    lines = [f"{visible_line(trace['name'])}: claimed {claimed_words(claimed)}; one run in both worlds"]
-    if calls:
-        head = ("call", "place", "name", "round", "input left", "input right", "noise", "loss so far")
-        lines.append(table(head, (_row(call) for call in calls[:_MOST_CALLS])))
-    lines += [f"and {len(calls) - _MOST_CALLS} more calls"] if len(calls) > _MOST_CALLS else []
-    before = " before the leak" if trace["leak"] else ""  # which may itself be one that is not the same in both worlds
-    lines += [] if calls else [f"no noisy call{before}"]
-    words = _words(trace)
-    wrapped = (textwrap.fill(w, width(), subsequent_indent="  ", break_on_hyphens=False) for w in words)
-    return "\n".join([*lines, *wrapped])
+    word = click.style(trace["trace_result"], fg=colour(trace["trace_result"]), bold=True)
+    lines = [f"{word}  {visible_line(trace['name'])}: {visible_line(_result(trace))}"]
+    lines += [_filled(label, visible_line(text)) for label, text in _labelled(trace)]
+    return "\n".join([*lines, *_table(trace["calls"])])
+
+
+def _filled(label: str, text: str) -> str:
+    """Return a line behind its label; a command stays in one line, to be copied."""
+    start = f"{label:<12}"
+    if label == "Next":
+        return start + text
+    return textwrap.fill(text, width(), initial_indent=start, subsequent_indent=" " * 12, break_on_hyphens=False)
+
+
+def _table(calls: Sequence[CallJson]) -> list[str]:
+    if not calls:
+        return []
+    head = ("call", "place", "name", "round", "left input", "right input", "noise", "epsilon so far")
+    more = [f"and {len(calls) - _MOST_CALLS} more calls"] if len(calls) > _MOST_CALLS else []
+    return ["", table(head, (_row(call) for call in calls[:_MOST_CALLS])), *more]
 
 
 def _row(call: CallJson) -> tuple[str, ...]:
@@ -50,28 +65,47 @@ def _numbers(values: list[float | None]) -> str:
     return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
 
 
-def _words(trace: TraceJson) -> list[str]:
-    """Return what follows from the calls."""
-    if trace["leak"]:
-        return [
-            trace["leak"]["text"],
-            "a fact about these two runs: what differs was not computed from the noisy outputs alone, so they bound "
-            "nothing; the claim may still hold if randomness that is no noise protects it",
-        ]
+def _result(trace: TraceJson) -> str:
+    """Return what a trace comes to, beside its word."""
+    measure, leak, upper = trace["measure"], trace["leak"], trace["epsilon_upper"]
+    unit, claimed = unit_of(measure), f"; claimed {level_of(measure):.10g}{beside(measure)}"
+    if trace["trace_result"] == "NOT TRACED":
+        return str(trace["untraced"])
+    if leak:
+        place = leak["place"] or trace["where"]
+        return f"{leak['finding']}{_at(place)}" if leak["bypass"] else leak["finding"]
     if trace["infinite"]:
-        return ["no finite bound is known", *_cause(trace)]
-    upper = trace["epsilon_upper"]
+        return f"no finite bound is known{claimed}"
     if upper is None:
-        return [f"nothing differs in {trace['runs']} replayed runs of this pair"]
+        return f"nothing differs in {trace['runs']} paired runs, and no noise call bounds the others{claimed}"
+    if trace["trace_result"] == "BOUNDED":
+        bound = upper if is_epsilon(measure) else trace["upper"]
+        every = is_epsilon(measure) and trace["upper_scope"] == "claim"
+        return f"{unit} is at most {at_most(bound, '.2f')} for {'every pair of' if every else 'these'} inputs{claimed}"
     if trace["upper_how"] == "sampled":
-        first = f"at most {at_most(upper, '.4f')} on the sampled paths of this pair, which bounds nothing"
-    else:
-        where = "on every pair" if trace["upper_scope"] == "claim" else "on this pair"
-        own = trace["epsilon_upper_pair"]
-        beside = f", {at_most(own, '.4f')} on this one" if trace["upper_scope"] == "claim" and own is not None else ""
-        first = f"epsilon is at most {at_most(upper, '.4f')} {where}{beside}"
-    return [first, f"it rests on: {'; '.join(trace['upper_rests_on'] or ())}", *_cause(trace)]
+        cost = f"the largest cost in {trace['runs']} runs is epsilon {at_most(upper, '.2f')}"
+        return f"{cost}; other runs may cost more{claimed}"
+    return f"no bound is known in {unit}{claimed}"
 
 
-def _cause(trace: TraceJson) -> list[str]:
-    return [trace["cause"]["text"]] if trace["cause"] else []
+def _at(place: PlaceJson | None) -> str:
+    return "" if place is None else f" ({place['file']}:{place['line']})"
+
+
+def _labelled(trace: TraceJson) -> list[tuple[str, str]]:
+    """Return the other lines: label and text."""
+    leak, cause, lines = trace["leak"], trace.get("cause"), []
+    if leak:
+        lines.append(("Seen", leak["seen"]))
+    if leak and not leak["bypass"]:
+        lines.append(("Lost track", f"at {leak['lost']['file']}:{leak['lost']['line']}" if leak["lost"] else "-"))
+        lines.append(("Meaning", _MEANING))
+        lines.append(("Next", f"overclaim check {trace['name']} tests the claim"))
+    if cause and not leak:
+        lines.append(("Cause", cause["text"]))
+    own = trace["epsilon_upper_pair"]
+    if trace["trace_result"] == "BOUNDED" and trace["upper_scope"] == "claim" and own is not None:
+        lines.append(("This pair", f"epsilon is at most {at_most(own, '.2f')}"))
+    if trace["upper_rests_on"]:
+        lines.append(("Assumes", "; ".join(trace["upper_rests_on"])))
+    return lines

@@ -1,6 +1,7 @@
 """Traces on the command line, in records and in reports."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -23,26 +24,189 @@ def run(*words, code=0):
 def test_the_table_of_calls():
     name = "agarwal-singh/ftrl-experts"
     words = ["trace", name, "--losses", "symmetric", "--rounds", "4", "--surface", "release"]
-    text = run(*words)
+    text = run(*words, code=3)  # a bound above the claim
     assert "node [1,2]" in text
-    assert "at most 2.0000 on every pair" in text
-    printed = json.loads(run(*words, "--json"))
+    assert text.startswith(f"BOUNDED  {name}: epsilon is at most 2.00 for every pair of inputs; claimed 1\n")
+    printed = json.loads(run(*words, "--json", code=3))
+    assert (printed["trace_result"], printed["within_claim"]) == ("BOUNDED", False)
     assert [call["loss"]["epsilon"] for call in printed["calls"]] == pytest.approx([1, 2, 2])
     assert printed["calls"][0]["place"]["file"] == "mechanisms/tree.py"
     assert printed["cause"]["differs"] == 4
     assert printed["cause"]["calibrated_for"] == pytest.approx(2)
 
 
-def test_a_leak_exits_1_and_says_what_it_is():
-    text = run("trace", "asi-raman-talwar/exp3", code=1)
-    assert "leak: action of round 2 differs although everything noisy is the same" in text
-    assert "the claim may still hold" in text
+def test_a_bound_of_at_most_the_claim_exits_0():
+    name = "agarwal-singh/ftrl-experts"
+    printed = json.loads(run("trace", name, "--losses", "unit", "--json"))
+    assert (printed["trace_result"], printed["within_claim"]) == ("BOUNDED", True)
+    assert run("trace", name, "--losses", "unit").startswith(
+        f"BOUNDED  {name}: epsilon is at most 1.00 for every pair"
+    )
 
 
-def test_a_noisy_call_that_differs_itself_is_not_said_to_be_none(tmp_path):
-    (tmp_path / "own.py").write_text("def noisy(data, rng):\n    return rng.laplace(data, 1 + data)\n")
-    text = run("trace", f"{tmp_path / 'own.py'}:noisy", "--epsilon", "1", "--left", "0", "--right", "1", code=1)
-    assert "\nno noisy call before the leak\nleak: noisy call 1 differs" in text
+def test_a_learner_that_samples_its_actions_makes_a_trace_lose_track():
+    text = run("trace", "asi-raman-talwar/exp3", code=3)
+    first = "NOT BOUNDED  asi-raman-talwar/exp3: the action of round 2 does not come from noisy values alone\n"
+    assert text.startswith(first)
+    seen = "Seen with the same random numbers it is 0 for left and 1 for right, in 9 of 256 paired runs "
+    assert seen in " ".join(text.split())
+    assert re.search(r"\nLost track  at learners/bandits/exp3\.py:\d+\n", text)
+
+
+RESULTS = """
+import numpy as np
+from overclaim.testing import laplace
+
+
+def bypass(data, rng):
+    return [sum(data) + rng.laplace(0, 1.0), sum(data)]
+
+
+def bypass_of_testing(data, rng):
+    return {"exact": sum(data), "noisy": laplace(sum(data), 1.0, rng)}
+
+
+def no_scale(data, rng):
+    return sum(data) + rng.laplace(0, 0.0)
+
+
+def coin(data, rng):
+    return sum(data) + rng.laplace(0, 1.0) if rng.random() < 0.5 else sum(data)
+
+
+def shuffled(data, rng):
+    rng.shuffle([1, 2, 3])
+    return [laplace(sum(data), 1.0, rng), sum(data)]
+
+
+def raw_bits(data, rng):
+    rng.bit_generator.random_raw()
+    return [laplace(sum(data), 1.0, rng), sum(data)]
+
+
+def sum_of_noise(data, rng):
+    return sum([rng.laplace(0, 1.0), rng.laplace(0, 1.0)]) + sum(data)
+
+
+def sum_from_zero(data, rng):
+    total = laplace(0.0, 1.0, rng)
+    return total + sum(data)
+
+
+def stored_noise(data, rng):
+    noise = rng.laplace(0, 1.0, size=2)
+    return [float(sum(data) + noise[i]) for i in range(2)]
+
+
+def noise_of_another(data, rng):
+    noise = rng.laplace(0, 1.0)
+    hidden = 7.0 + noise
+    return sum(data) + noise
+
+
+def one_for_several(data, rng):
+    return (np.array([0.0, sum(data)]) + rng.laplace(0, 1.0)).tolist()[1]
+
+
+def changed_noise(data, rng):
+    return sum(data) + abs(rng.laplace(0, 1.0))
+
+
+def scale_of_data(data, rng):
+    return rng.laplace(sum(data), 1.0 + sum(data))
+
+
+def sampled(data, rng):
+    return sum(data) + rng.laplace(0, 2.0)
+
+
+def costly(data, rng):
+    return sum(data) + rng.laplace(0, 0.5)
+
+
+def unwatched(data, rng):
+    return sum(data) + rng.exponential() - rng.exponential()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "code", "words"),
+    [
+        ("bypass", "BYPASS", 1, "output 2 depends on the inputs without noise (own.py:7)"),
+        ("bypass_of_testing", "BYPASS", 1, "output depends on the inputs without noise (own.py:11)"),
+        ("no_scale", "BYPASS", 1, "output 1 depends on the inputs without noise (own.py:14)"),
+        ("coin", "NOT BOUNDED", 3, "Lost track at own.py:19"),
+        ("shuffled", "NOT BOUNDED", 3, "Lost track at own.py:23"),
+        ("raw_bits", "NOT BOUNDED", 3, "Lost track at own.py:28"),
+        ("sum_of_noise", "NOT BOUNDED", 3, "Lost track at own.py:33"),
+        ("sum_from_zero", "NOT BOUNDED", 3, "Lost track at own.py:37"),
+        ("stored_noise", "NOT BOUNDED", 3, "Lost track at own.py:42"),
+        ("noise_of_another", "NOT BOUNDED", 3, "Lost track at own.py:47"),
+        ("one_for_several", "NOT BOUNDED", 3, "Lost track at own.py:53"),
+        ("changed_noise", "NOT BOUNDED", 3, "Lost track at own.py:57"),
+        ("scale_of_data", "NOT BOUNDED", 3, "noisy call 1 has another law, shape or place for the other input"),
+        (
+            "sampled",
+            "NOT BOUNDED",
+            3,
+            "the largest cost in 24 runs is epsilon 0.50; other runs may cost more; claimed 1",
+        ),
+        (
+            "costly",
+            "NOT BOUNDED",
+            3,
+            "the largest cost in 24 runs is epsilon 2.00; other runs may cost more; claimed 1",
+        ),
+        ("unwatched", "NOT TRACED", 3, "unwatched draws no noise in a way that is watched"),
+    ],
+)
+def test_what_a_trace_of_a_mechanism_comes_to(name, result, code, words, tmp_path, monkeypatch):
+    """Sums of noise, stored noise and sampled outputs were reported as leaks, with exit code 1."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(RESULTS, encoding="utf-8")
+    target = ["trace", f"own.py:{name}", "--epsilon", "1", "--left", "[1]", "--right", "[0]"]
+    text = run(*target, code=code)
+    assert text.startswith(f"{result}  own.py:{name}: ")
+    assert words in " ".join(text.split())
+    printed = json.loads(run(*target, "--json", code=code))
+    assert printed["trace_result"] == result
+    assert bool(printed["leak"] and printed["leak"]["bypass"]) == (result == "BYPASS")
+
+
+LEARNERS = """
+class Stored:
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        self.noise, self.t, self.arm = rng.laplace(0, 1.0, size=rounds), 0, 0
+    def act(self):
+        return self.arm
+    def update(self, loss):
+        self.arm, self.t = int(loss + self.noise[self.t] > 0.5), self.t + 1
+
+
+class Raw:
+    feedback = "full"
+    def __init__(self, arms, rounds, rng):
+        self.rng, self.noisy, self.worse = rng, 0.0, 0
+    def act(self):
+        return 1 - self.worse
+    def update(self, losses):
+        self.noisy += losses[0] + self.rng.laplace(0, 1.0)
+        self.worse = int(losses[1] > losses[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("Stored", 3, "NOT BOUNDED own.py:Stored: the action of round 2 does not come from noisy values alone"),
+        ("Raw", 1, "BYPASS own.py:Raw: action of round 2 depends on the inputs without noise (own.py:"),
+    ],
+)
+def test_what_a_trace_of_a_learner_comes_to(name, code, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(LEARNERS, encoding="utf-8")
+    assert words in " ".join(run("trace", f"own.py:{name}", "--epsilon", "1", "--rounds", "3", code=code).split())
 
 
 @pytest.mark.parametrize(
@@ -63,9 +227,9 @@ def test_what_is_not_watched_is_said_in_one_line(tmp_path):
         encoding="utf-8",
     )
     words = [f"{file}:count", "--epsilon", "1", "--left", "0", "--right", "1"]
-    assert "count draws no noise in a way that is watched" in run("trace", *words, code=2)
+    assert "count draws no noise in a way that is watched" in run("trace", *words, code=3)
     text = run("check", *words, "--runs", "2000", "--trace")
-    assert "not traced: count draws no noise in a way that is watched" in " ".join(text.split())
+    assert "NOT TRACED: count draws no noise in a way that is watched" in " ".join(text.split())
     assert text.startswith("SURVIVED")
 
 
@@ -134,7 +298,7 @@ def test_what_is_called_bounded(changes, words):
     claim = {**BOUNDED, **changes}
     assert bounded_words(claim) == words
     text = " ".join(trace_lines(claim))
-    assert ("bounds nothing" in text) == (changes.get("upper_how") == "sampled")
+    assert ("other runs may cost more" in text) == (changes.get("upper_how") == "sampled")
     assert ("below what is certified" in text) == ("epsilon_upper_pair" in changes)
 
 
@@ -153,8 +317,8 @@ def test_that_no_bound_is_known_is_said_of_what_was_traced():
     """As of Gaussian noise at delta 0: the trace that was asked for said nothing."""
     none = {**BOUNDED, "epsilon_upper": None, "upper_how": None}
     assert trace_lines(none) == []
-    assert trace_lines({**none, "untraced": None}) == ["traced: no finite bound is known"]
-    assert trace_lines({**none, "untraced": "it draws no noise"}) == ["not traced: it draws no noise"]
+    assert trace_lines({**none, "untraced": None}) == ["NOT BOUNDED: no finite bound is known"]
+    assert trace_lines({**none, "untraced": "it draws no noise"}) == ["NOT TRACED: it draws no noise"]
 
 
 def test_a_mechanism_without_standard_inputs_asks_for_them():
@@ -196,19 +360,20 @@ def test_a_trace_is_of_what_is_audited_without_its_generator(own_words):
     """It was of `little(data, rng)`: at most .25, beside 2 that were certified of `little(data)`."""
     elsewhere = "with the same outputs and the same generator it does not do the same again: it draws from elsewhere"
     words = [*own_words("little"), "--os-random"]
-    assert elsewhere in run("trace", *words, code=2)
+    assert elsewhere in " ".join(run("trace", *words, code=3).split())
     text = " ".join(run("check", *words, "--runs", "2000", "--trace", code=1).split())
-    assert f"not traced: {elsewhere}" in text
-    assert "at most 0.25" in run("trace", *own_words("little"))
+    assert f"NOT TRACED: {elsewhere}" in text
+    assert "the largest cost in 24 runs is epsilon 0.25" in run("trace", *own_words("little"), code=3)
 
 
 def test_a_trace_is_of_the_attributes_that_are_audited(own_words):
     words = [*own_words("fitted"), "--attributes", "fitted"]
-    assert "at most 1.0000 on the sampled paths" in run("trace", *words)
-    assert "traced: at most 1.0000 on the sampled paths" in run("check", *words, "--runs", "2000", "--trace")
+    assert "the largest cost in 24 runs is epsilon 1.00" in run("trace", *words, code=3)
+    checked = " ".join(run("check", *words, "--runs", "2000", "--trace").split())
+    assert "NOT BOUNDED: the largest cost of the sampled paths is epsilon 1.0000" in checked
     assert "--attributes (attributes=) says" in run("trace", *own_words("fitted"), code=4)
 
 
 def test_a_mechanism_of_the_data_alone_is_told_how_it_is_traced(own_words):
     assert "--os-random" in run("trace", *own_words("alone"), code=4)
-    assert "alone draws no noise in a way that is watched" in run("trace", *own_words("alone"), "--os-random", code=2)
+    assert "alone draws no noise in a way that is watched" in run("trace", *own_words("alone"), "--os-random", code=3)

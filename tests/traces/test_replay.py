@@ -38,7 +38,7 @@ def test_planted_bugs_are_found_in_two_runs_with_their_cause(subject, bug):
         assert why.calibrated_for < why.differs
     else:
         assert why.kind == "leak"
-        assert why.text.startswith("leak: ")
+        assert why.text.startswith(("BYPASS: ", "NOT BOUNDED: the trace has lost track at "))
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: s.name)
