@@ -198,8 +198,8 @@ def test_the_headline_counts_one_kind_of_claim_and_names_the_others_beside_it(cl
     ("untested", "words"),
     [
         ((False, False), "No privacy claim was falsified; 2 of 2 survived."),
-        ((True, False), "No privacy claim was falsified; 2 of 2 survived, 1 of them untested."),
-        ((True, True), "No privacy claim was falsified; 2 of 2 survived, 2 of them untested."),
+        ((True, False), "No privacy claim was falsified; 1 of 2 survived, 1 underpowered."),
+        ((True, True), "No privacy claim could be tested: all audits are underpowered."),
     ],
 )
 def test_the_headline_of_what_survived_says_what_was_not_tested(untested, words):

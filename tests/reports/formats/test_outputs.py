@@ -210,7 +210,8 @@ def test_an_untested_claim_is_said_by_every_format(record, spot, why, allowed):
     case = check_junit(junit(record)).find("testsuite/testcase")
     assert len(results) == len(case) == (0 if allowed else 1)
     if not allowed:
-        assert (results[0]["ruleId"], results[0]["level"]) == ("untested", "warning")
+        assert (results[0]["ruleId"], results[0]["level"]) == ("underpowered", "warning")
+        assert case[0].get("type") == "UNDERPOWERED"
         assert why in results[0]["message"]["text"]
         assert why in case[0].text
 
