@@ -42,7 +42,7 @@ from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
 from ..statistics.event_rule import choose_event, choose_event_by_odds, choose_event_from_laws
 from ..statistics.events import Counts, Event, bound_of, count
 from ..statistics.measure_choice import Cells, choose
-from .frame import Audit, Choice
+from .frame import FIRST_PAIRED, Audit, Choice
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
@@ -132,6 +132,9 @@ class LearnerAudit(Audit):
             awaited = None if hidden is None else [option.key for option in options].index(hidden.key)
         how: Any = {"space": space, "each": LEAST_TRAINED if learns else LEAST, "seed": self.budget.seed}
         pair, index, spent = climb(options, self.trial(), runs - looked, awaited=awaited, **how)
+        if not self._pair_differs(pair, index):  # runs rank pairs on which nothing is seen by chance
+            index = next((i for i, one in enumerate(options) if self._pair_differs(one, i)), index)
+            pair = options[index] if index < len(options) else pair
         return [pair.to_json() if index >= given else None, index, spent + looked]
 
     def trial(self) -> Trial:
@@ -310,9 +313,10 @@ class LearnerAudit(Audit):
 
     def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool:
         """Return whether any of so many paired runs shows another output for the other losses."""
-        left, right = (
-            self.player(choice.losses, choice.index, Stage.PAIRED, share)((block, runs)) for share in (1.0, 0.0)
-        )
+        return self._pair_differs(choice.losses, choice.index, block, runs)
+
+    def _pair_differs(self, pair: Pair, index: int, block: int = 0, runs: int = FIRST_PAIRED) -> bool:
+        left, right = (self.player(pair, index, Stage.PAIRED, share)((block, runs)) for share in (1.0, 0.0))
         shown = zip((left.actions, left.releases), (right.actions, right.releases), strict=True)
         return any(not np.array_equal(a, b) for a, b in shown if a is not None and b is not None)
 

@@ -109,6 +109,23 @@ def test_nothing_certified_survives_where_paired_runs_differ(here, target):
     assert (SEEN in said) == (record["epsilon_lower"] == 0)
 
 
+def test_a_search_leaves_a_pair_on_which_nothing_differs(here):
+    """Equal losses of both arms move no leader: such a pair was audited where noise hid the others."""
+    (here / "far.py").write_text(
+        "import numpy as np\n\n\nclass Far:\n    feedback = 'full'\n"
+        "    def __init__(self, arms, rounds, rng): self.rng, self.total = rng, np.zeros(arms)\n"
+        "    def act(self): return int(np.argmin(self.total + self.rng.laplace(0, 60.0, self.total.size)))\n"
+        "    def update(self, feedback): self.total += feedback\n"
+    )
+    record = json.loads(
+        overclaim("check", "far.py:Far", "--epsilon", 1, "--rounds", 8, "--runs", 6000, "--json").stdout
+    )
+    left, right = (record["pair"][side] for side in ("left", "right"))
+    moved = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(left, right, strict=True)]
+    assert any(move[0] != move[1] for move in moved)
+    assert (record["verdict"], record["reason"]) == ("SURVIVED", None)
+
+
 def test_an_exact_law_that_bounds_the_claim_is_a_test():
     """The last arm hardly depends on the losses: nothing is certified, and by its law epsilon is at most the claim."""
     pair = Pair([[0.01, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
@@ -164,7 +181,6 @@ def test_a_plan_allows_what_shows_no_difference(here, allowed, code):
 
 
 def test_too_few_runs_are_not_allowed_by_a_plan(here):
-    (here / "plan.toml").write_text(
-        '[[claims]]\ntarget = "own.py:in_sight"\nleft = [1]\nright = [0]\nepsilon = 30\nruns = 100\nuntested = "allowed"\n'
-    )
+    claim = 'target = "own.py:in_sight"\nleft = [1]\nright = [0]\nepsilon = 30\nruns = 100\nuntested = "allowed"\n'
+    (here / "plan.toml").write_text(f"[[claims]]\n{claim}")
     assert overclaim("run", "plan.toml", "--jobs", 1).exit_code == 3

@@ -26,19 +26,25 @@ class Parrot(Coin):
         return self.arm if self.rng.random() < 0.95 else 1 - self.arm
     def update(self, feedback):
         self.arm = int(feedback[0] > 0.5)
+class Hidden(Parrot):
+    def act(self):
+        return self.arm if self.rng.random() < 0.55 else 1 - self.arm
 """
 )
 TESTS = """
 import pytest
-from learners import Coin, Parrot
+from learners import Coin, Hidden, Parrot
 from overclaim import Claim, Verdict
 
 @pytest.mark.overclaim(runs=2000, seed=4)
-def test_coin(falsify):
-    result = falsify(Coin, Claim(epsilon=1.0), rounds=2)
+def test_hidden(falsify):
+    result = falsify(Hidden, Claim(epsilon=1.0), rounds=2)
     result.require_survived()
     assert result.runs == 2000 and result.seed == 4
     assert result.verdict is Verdict.SURVIVED
+
+def test_coin(falsify):
+    falsify(Coin, Claim(epsilon=1.0), rounds=2, runs=2000).require_survived()
 
 @pytest.mark.overclaim(runs=2000)
 def test_parrot(falsify):
@@ -66,9 +72,11 @@ def project(pytester):
 def test_promises_are_tests(project, workers):
     run = project.runpytest_subprocess if workers else project.runpytest_inprocess
     result = run("-n", str(workers), "--dist", "loadfile", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=2, failed=3)
+    result.assert_outcomes(passed=2, failed=4)
     result.stdout.fnmatch_lines(
         [
+            "UNDERPOWERED: Coin",
+            "found       no difference seen: both inputs gave the same output in all * paired runs*",
             "FALSIFIED: Parrot",
             "learner     Parrot (*learners.py:*)",
             "claimed     epsilon 1, replace: one round replaced, losses unit, on actions",

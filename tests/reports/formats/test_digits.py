@@ -87,7 +87,8 @@ def test_what_is_at_most_or_at_least_is_rounded_that_way_in_every_sentence(betwe
     spot = {"factor": None, "missed": 3.0, "tried": 30.0, "true_to": 5.846, "bounds": [], "runs": 4000}
     assert "up to 5.84 it is true" in words(spot)
     assert [exact_words({**claim, "exact_epsilon": value}) for value in (4.4e-16, 1e-8)] == ["0", "1e-08"]
-    assert "true up to 5.84 times" in reason_words({**claim, "exact_epsilon": None, "blind_spot": spot})
+    low = {"verdict": "UNDERPOWERED", "reason": "low power", "exact_epsilon": None, "blind_spot": spot}
+    assert "true up to 5.84 times" in reason_words({**claim, **low})
     smoke = {"claimed": {"epsilon": 1.0000001, "delta": 0.0}, "confidence": 0.99, "verdict": "FALSIFIED", "name": "x"}
     smoke |= {"epsilon_lower": 1.00000015, "rounds": 9, "right": 9, "guesses": 9, "p_value": 0.001}
     assert "claimed epsilon 1.0000001\n" in smoke_lines(smoke)
