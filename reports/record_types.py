@@ -224,6 +224,7 @@ class SmokeRecord(TypedDict, total=False):
     name: str
     claimed: ClaimedJson
     verdict: str
+    reason: Reason | None
     epsilon_lower: float
     confidence: float
     rounds: int

@@ -26,7 +26,8 @@ from ..play.pairs import differing_losses
 from ..play.transcripts import play_rounds
 from ..statistics.bounds import intervals
 from ..statistics.bounds.bisection import bisect
-from .verdict import Verdict, decide
+from .blind_spot import NOT_SEEN, TOO_FEW, Reason
+from .verdict import Verdict, decide, too_few
 
 _SCAN = 32
 _FEWEST = 50  # guesses that are worth making
@@ -115,6 +116,8 @@ class OneRun:
     rounds, seed : int
     confidence : float
         1 - alpha.
+    reason : str or None
+        Why the verdict is UNDERPOWERED.
     """
 
     verdict: Verdict
@@ -126,6 +129,7 @@ class OneRun:
     rounds: int
     seed: int
     confidence: float
+    reason: Reason | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return what `overclaim smoke --json` prints."""
@@ -189,8 +193,14 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     game, alpha = {"delta": claim.delta}, 1 - confidence
     bound = epsilon_one_run(right, guesses, canaries, alpha=alpha, **game)
     ceiling = epsilon_one_run(canaries, canaries, canaries, alpha=alpha, **game)  # a perfect attack guesses all
+    reason: Reason | None = TOO_FEW if too_few(claim, guesses, alpha, ceiling=ceiling) else None
+    if reason is None:  # the paired run: every coin is the other one
+        paired = _run(learner, rule.sides[::-1], rounds, canaries, Draws(seed, Stage.CERTIFY))[1]
+        reason = NOT_SEEN if np.array_equal(paired, codes) else None
+    verdict = decide(claim, bound, guesses, alpha, ceiling=ceiling, reason=reason)
     return OneRun(
-        verdict=decide(claim, bound, guesses, alpha, ceiling=ceiling),
+        verdict=verdict,
+        reason=reason if verdict is Verdict.UNDERPOWERED else None,
         epsilon_lower=bound,
         p_value=one_run_p_value(right, guesses, canaries, claim.epsilon, claim.delta),
         right=right,

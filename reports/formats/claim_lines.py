@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from ...audit.certification.blind_spot import TOO_FEW, words
+from ...audit.certification.blind_spot import NOT_SEEN, NOTHING, TOO_FEW, words
 from ...audit.inputs.data import shown
 from ...audit.regret.growth import DOUBLINGS
 from ...audit.regret.verdicts import growth_words, promised_growth, regret_verdict
@@ -157,7 +157,8 @@ def smoke_lines(smoke: SmokeRecord) -> str:
     smoke = visible(smoke)
     claimed, sure = smoke["claimed"], confidence_text(smoke["confidence"])
     lines = [
-        f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed {claimed_words(cast('MeasureJson', claimed))}",
+        f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed {claimed_words(cast('MeasureJson', claimed))}"
+        f"{_smoke_answer(smoke)}",
         f"certified: epsilon >= {at_least(smoke['epsilon_lower'], '.4f', claimed['epsilon'])} with {sure} confidence",
         f"one run of {smoke['rounds']:,} rounds: {smoke['right']:,} of {smoke['guesses']:,} coins guessed right, "
         f"p-value {at_most(smoke['p_value'], '.3g')}",
@@ -165,6 +166,13 @@ def smoke_lines(smoke: SmokeRecord) -> str:
     if smoke["verdict"] != "FALSIFIED":
         lines.append("a smoke test: a learner that adds many losses up survives it whatever its epsilon; check audits")
     return _filled(lines)
+
+
+def _smoke_answer(smoke: SmokeRecord) -> str:
+    """Return what line 1 says behind a claim whose bound is no answer; empty where it is one."""
+    if smoke["verdict"] == "UNDERPOWERED" and smoke.get("reason") != NOT_SEEN:
+        return f"; one run of {smoke['rounds']:,} rounds is too little to test it"
+    return "" if smoke["epsilon_lower"] > 0 else f"; {NOTHING}"
 
 
 def _filled(lines: Iterable[str]) -> str:

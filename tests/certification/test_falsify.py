@@ -350,7 +350,8 @@ def test_claims_are_checked():
 
 def test_one_arm_tells_nothing(uniform_class):
     result = falsify(uniform_class, Claim(epsilon=1.0), rounds=4, arms=1, runs=500)
-    assert (result.verdict, result.epsilon_lower) == (Verdict.SURVIVED, 0.0)
+    assert (result.verdict, result.epsilon_lower) == (Verdict.UNDERPOWERED, 0.0)
+    assert result.reason == "no difference seen"
 
 
 def test_small_audits_start_no_processes(monkeypatch):

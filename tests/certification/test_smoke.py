@@ -105,6 +105,24 @@ def test_a_claim_that_all_coins_could_refute_is_not_underpowered():
     assert smoke_test(learner, Claim(epsilon=3.1, losses="symmetric"), rounds=100).verdict is Verdict.UNDERPOWERED
 
 
+def test_a_run_that_no_coin_changes_is_no_test(tmp_path):
+    """The paired run, in which every coin is the other one, plays the same: it had exit code 0."""
+    file = tmp_path / "own.py"
+    file.write_text(
+        "class Ignores:\n    feedback = 'bandit'\n"
+        "    def __init__(self, arms, rounds, rng): self.rng = rng\n"
+        "    def act(self): return int(self.rng.integers(2))\n"
+        "    def update(self, loss): pass\n"
+    )
+    result = smoke(f"{file}:Ignores", "--epsilon", 1, "--rounds", 200)
+    assert result.exit_code == 3
+    assert "no difference was seen (nothing certified)" in " ".join(result.stdout.split())
+    printed = json.loads(smoke(f"{file}:Ignores", "--epsilon", 1, "--rounds", 200, "--json").stdout)
+    assert (printed["verdict"], printed["reason"]) == ("UNDERPOWERED", "no difference seen")
+    few = json.loads(smoke(THRESHOLD, "--epsilon", 20, "--rounds", 30, "--json").stdout)
+    assert (few["verdict"], few["reason"]) == ("UNDERPOWERED", "too few runs")
+
+
 def test_the_command_prints_and_exits():
     result = smoke(THRESHOLD, "--rounds", 2000)
     assert result.exit_code == 1
