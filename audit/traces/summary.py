@@ -72,8 +72,8 @@ def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
     own = on_pair if on_pair is not None and (on_pair.binds or upper is on_pair) else None
     epsilon_upper_pair = (own or upper).epsilon
     level = level_of_path(tracing, claim.measure) if own is not None and own.how == "maximised" else None
-    least = min(upper.epsilon, epsilon_upper_pair) if claim.measure.is_epsilon else level
-    bounded = upper.binds and least is not None
+    bound = upper.epsilon if claim.measure.is_epsilon else level
+    bounded = upper.binds and bound is not None
     return {
         "epsilon_upper": upper.epsilon,
         "epsilon_upper_pair": epsilon_upper_pair,
@@ -82,7 +82,7 @@ def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
         "upper_how": upper.how,
         "upper_rests_on": list(upper.rests_on),
         "trace_result": "BOUNDED" if bounded else "NOT BOUNDED",
-        "within_claim": bounded and least is not None and not exceeds(least, claim.measure.level),
+        "within_claim": bounded and bound is not None and not exceeds(bound, claim.measure.level),
         "leak": leak,
     }
 
