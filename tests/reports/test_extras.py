@@ -123,7 +123,7 @@ def test_a_figure_that_cannot_be_drawn_says_why_in_its_place(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("place", "words", "said"),
     [
-        ("traces.summary.tracing", ["--trace"], f"not traced: {REASON}"),
+        ("traces.summary.tracing", ["--trace"], f"NOT TRACED: {REASON}"),
         ("certification.blind_spot_search.blind_spot", ["--weaken"], f"missing: blind spot: {REASON}"),
         ("certification.falsify.claimed_level", [], f"missing: exact value: {REASON}"),
     ],

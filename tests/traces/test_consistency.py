@@ -29,7 +29,9 @@ def test_lower_exact_upper(table):
 
 @pytest.mark.slow
 def test_what_leaks_and_what_is_bounded(table):
-    leaks = {row["name"] for row in table if row["why"].startswith("leak: ")}
+    leaks = {
+        row["name"] for row in table if row["why"].startswith(("BYPASS: ", "NOT BOUNDED: the trace has lost track"))
+    }
     assert leaks == {"asi-raman-talwar/exp3", "tossou-dimitrakakis/exp3-minibatch"}
     unbounded = {row["name"] for row in table if row["upper"] is None} - leaks
     assert unbounded == {"asi-raman-talwar/agreed-advice"}  # the first standard pair changes nothing that it plays
