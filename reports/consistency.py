@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..audit.certification.blind_spot import BlindSpot
+from ..audit.certification.blind_spot import TOO_FEW, BlindSpot
 from ..audit.statistics import certificates, sequential
 from ..audit.statistics.bounds import intervals, power
 from ..audit.statistics.bounds.variational import StepFunction
@@ -27,7 +27,7 @@ from ..audit.statistics.multiplicity import P_VALUE_DIGITS, holm, p_value, unpro
 from ..mechanisms.claim import Claim
 from ..mechanisms.measures.stated import measure_from_json
 from .headline import headline
-from .reading import by_holm, is_exceeded, lower, measure_of
+from .reading import by_holm, is_exceeded, is_untested, lower, measure_of, reason_of
 from .record_types import ClaimRecord, RunRecord
 
 if TYPE_CHECKING:
@@ -119,8 +119,15 @@ def _of_verdict(claim: ClaimRecord, measure: Measure) -> Iterator[Contradiction]
         yield from _differs("holm.p_value", test["p_value"], claim.get("p_value"))
         if verdict != "FALSIFIED" or above or test["p_value"] > test["level"] * (1 + CLOSE):
             yield Contradiction("holm", "falsifies nothing here")
-    if claim.get("untested") and verdict != "SURVIVED":
+    untested = bool(claim.get("untested"))
+    if untested and verdict == "FALSIFIED":
         yield Contradiction("untested", f"is true of a claim that is {verdict}")
+    if "reason" in claim:  # before version 0.2 there was none, and what was untested was SURVIVED
+        reason = claim["reason"]
+        if (reason is None) == (verdict == "UNDERPOWERED"):
+            yield Contradiction("reason", f"is {reason!r} of a claim that is {verdict}")
+        if untested != (reason not in (None, TOO_FEW)):
+            yield Contradiction("untested", f"is {untested}, and the reason is {reason!r}")
 
 
 def _of_blind_spot(claim: ClaimRecord, measure: Measure) -> Iterator[Contradiction]:
@@ -134,7 +141,8 @@ def _of_blind_spot(claim: ClaimRecord, measure: Measure) -> Iterator[Contradicti
         known = BlindSpot(spot["factor"], bounds, spot.get("runs") or 0, spot.get("alpha") or 0.0, "", *slack)
         for name, due in (("missed", known.missed), ("tried", max(factor for factor, _ in bounds))):
             yield from _differs(f"blind_spot.{name}", cast("dict[str, Any]", spot).get(name), due)
-        due = claim["verdict"] == "SURVIVED" and (known.untested or is_exceeded(claim))
+        decided = claim["verdict"] == "FALSIFIED" or reason_of(claim) == TOO_FEW
+        due = not decided and (known.untested or is_exceeded(claim))
         if bool(claim.get("untested")) != due:
             yield Contradiction("untested", f"is {bool(claim.get('untested'))}, and its blind spot says {due}")
 
@@ -295,7 +303,8 @@ def _of_power(claim: ClaimRecord, measure: Measure, counts: Counts) -> Iterator[
     if claim["verdict"] != "FALSIFIED":
         decided = {"SURVIVED" if ceiling > measure.level else "UNDERPOWERED" for ceiling in ceilings}
         close = any(math.isclose(ceiling, measure.level, rel_tol=CLOSE) for ceiling in ceilings)
-        if claim["verdict"] not in decided and not close:
+        by_runs = "SURVIVED" if is_untested(claim) else claim["verdict"]
+        if by_runs not in decided and not close:
             yield Contradiction("verdict", f"is {claim['verdict']}, and {runs} runs make it {decided.pop()}")
     if "detectable_epsilon" in claim and _is_recent(claim):
         due = detectable if math.isfinite(detectable) else None
