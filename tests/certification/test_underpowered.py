@@ -11,6 +11,8 @@ from overclaim import Claim, Pair, Verdict, falsify, falsify_mechanism
 from overclaim.audit.certification.blind_spot import NOT_SEEN, TOO_FEW
 from overclaim.audit.certification.verdict import UnderpoweredError
 from overclaim.learners import Exp3
+from overclaim.reports.consistency import of_claim
+from overclaim.reports.reading import reason_of, verdict_of
 from overclaim.tests.support.command_line import overclaim
 
 OWN = """
@@ -184,3 +186,29 @@ def test_too_few_runs_are_not_allowed_by_a_plan(here):
     claim = 'target = "own.py:in_sight"\nleft = [1]\nright = [0]\nepsilon = 30\nruns = 100\nuntested = "allowed"\n'
     (here / "plan.toml").write_text(f"[[claims]]\n{claim}")
     assert overclaim("run", "plan.toml", "--jobs", 1).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("edit", "field"),
+    [
+        ({}, None),
+        ({"reason": None}, "reason"),
+        ({"reason": "too few runs"}, "untested"),
+        ({"untested": False}, "verdict"),
+        ({"verdict": "SURVIVED"}, "reason"),
+    ],
+    ids=str,
+)
+def test_a_reason_that_its_verdict_does_not_have_is_refused(here, edit, field):
+    words = ["own.py:ignores", *INPUTS, "--epsilon", 1, "--runs", 500, "--json"]
+    record = json.loads(overclaim("check", *words).stdout)
+    found = [contradiction.field for contradiction in of_claim({**record, **edit})]
+    assert found[:1] == ([] if field is None else [field])
+
+
+def test_what_was_untested_in_a_record_of_0_1_0_is_consistent(here):
+    words = ["own.py:ignores", *INPUTS, "--epsilon", 1, "--runs", 500, "--json"]
+    record = json.loads(overclaim("check", *words).stdout) | {"verdict": "SURVIVED", "alike": True}
+    del record["reason"]
+    assert list(of_claim(record)) == []
+    assert (verdict_of(record), reason_of(record)) == ("UNDERPOWERED", NOT_SEEN)
