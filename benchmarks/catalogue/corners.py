@@ -27,7 +27,7 @@ from overclaim.learners.leaders.private_bandit import batch_rounds
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.tree import depth
 
-EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 8.0)
 DELTAS = (1e-6, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9)
 POWERS = tuple(2**k for k in range(1, 13))
 #: Half the width of the grid of a log-weight difference, and its points.
@@ -97,34 +97,36 @@ def theorem_3_5():
             epsilons.append(max(exact_epsilon(learner, pair, deltas=(0.0,))[0.0] for pair in pairs))
         corners.append((min(epsilons), epsilon, f"T={t}, delta={delta:g}, epsilon={epsilon:g}"))
     searched = "T = 2, 4, 6, N = 2, epsilon 0.01..8, delta 1e-6..0.9, the kindest base"
-    usual = [c for c in corners if "delta=0.5" in c[2] and c[1] == 1.0]
-    return [
-        row("Agarwal & Singh 2017, Theorem 3.5", searched, "exact, actions", corners),
-        row("Agarwal & Singh 2017, Theorem 3.5", "the same at epsilon 1, delta 0.5", "exact, actions", usual),
-        _late(0.01),
-        _late(1e-6),
-    ]
+    rows = [row("Agarwal & Singh 2017, Theorem 3.5", searched, "exact, actions", corners)]
+    for epsilon in (0.5, 1.0):
+        usual = [c for c in corners if "delta=0.5" in c[2] and c[1] == epsilon]
+        words = f"the same at epsilon {epsilon:g}, delta 0.5"
+        rows.append(row("Agarwal & Singh 2017, Theorem 3.5", words, "exact, actions", usual))
+    natural = ("2", "e", "mixed")
+    return [*rows, _late(1.0, 0.01, natural), _late(1.0, 1e-6, natural), _late(0.5, 0.01, tuple(BASES))]
 
 
-def _late(delta):
-    """Return the first horizon at which one late action of two experts exceeds epsilon = 1, whatever the base.
+def _late(epsilon, delta, bases):
+    """Return the first horizon at which one late action of two experts exceeds epsilon in each of these bases.
 
     All losses favour the first expert but in round 1, where the worlds differ; the second is played in round T.
     """
-    for power in range(1, 60):
+    for power in range(1, 40):  # beyond, the difference of the two logarithms is lost in rounding
         t = 2**power
         sigma = max(
-            published_sigma(rounds=t, dim=2, norm=math.sqrt(2), epsilon=1.0, delta=delta, base=base) for base in BASES
+            published_sigma(rounds=t, dim=2, norm=math.sqrt(2), epsilon=epsilon, delta=delta, base=base)
+            for base in bases
         )
         deviation = sigma * math.sqrt(2 * depth(t))
         low, high = (log_ndtr(-(2 * (t - 2) + change) / deviation) for change in (2, -2))
-        if high - low > 1:
-            where, note = f"T=2^{power}, delta={delta:g}", f"on an event of probability e^{low:.3g}: exact, never seen"
+        if high - low > epsilon:
+            where = f"T=2^{power}, delta={delta:g}, epsilon={epsilon:g}"
+            note = f"on an event of probability e^{low:.3g}: exact, never seen"
             return row(
                 "Agarwal & Singh 2017, Theorem 3.5",
-                f"powers of two, delta {delta:g}, any base",
+                f"powers of two, delta {delta:g}, epsilon {epsilon:g}, each of the bases {', '.join(bases)}",
                 "exact, one action",
-                [(float(high - low), 1.0, where)],
+                [(float(high - low), epsilon, where)],
                 note,
             )
     raise AssertionError(delta)
@@ -138,11 +140,11 @@ def theorem_a_1():
         exact = exact_epsilon(learner, differing(t, (1, 1), (-1, -1)), surface="publication", deltas=(delta,))[delta]
         corners.append((exact, epsilon, f"T={t}, delta={delta:g}, epsilon={epsilon:g}"))
     small = [c for c in corners if c[1] <= 1 and not any(f"delta={d:g}," in c[2] for d in DELTAS if d > 0.1)]
-    usual = [c for c in corners if "delta=0.1" in c[2] and c[1] == 2.0]
+    usual = [c for c in corners if "T=2," in c[2] and "delta=0.1" in c[2] and c[1] == 3.0]
     searched, how = "T = 2..4096, powers of two; epsilon 0.01..8; delta 1e-6..0.9; base 2", "exact, publication"
     return [
         row("Agarwal & Singh 2017, Theorem A.1", searched, how, corners),
-        row("Agarwal & Singh 2017, Theorem A.1", "the same at epsilon 2, delta 0.1", how, usual),
+        row("Agarwal & Singh 2017, Theorem A.1", "the same at T = 2, epsilon 3, delta 0.1", how, usual),
         row("Agarwal & Singh 2017, Theorem A.1", "the same, epsilon at most 1, delta at most 0.1", how, small),
     ]
 
@@ -231,6 +233,7 @@ def smith_thakurta():
         )
         for n in (3, 5)
     ]
+    rows += map(first_horizon, (1.0, 2.0, 4.0, 8.0, 16.0))
     for radius in (1.0, 0.1, 0.01):
         corners = []
         for t in POWERS:
@@ -243,6 +246,17 @@ def smith_thakurta():
         worst = row("Smith & Thakurta 2013, Theorem 3 (its sums)", searched, "exact, release", corners)
         rows.append({**worst, "note": f"of these above 1 from {least} on"})
     return rows
+
+
+def first_horizon(epsilon):
+    """Return the first horizon at which the sums on the unit ball exceed epsilon with Theorem 11's own H, p = 1."""
+    for t in range(2, 5000):
+        m, h = depth(t), math.sqrt(math.log2(t) ** 2.5 / (epsilon * t))
+        ratio = 2 * m / ((m + 1) * (1 + h))
+        if ratio > 1:
+            corner = [(ratio * epsilon, epsilon, f"T={t}, epsilon={epsilon:g}")]
+            return row("Smith & Thakurta 2013, Theorem 3 (its sums)", "the first T, unit ball", "formula", corner)
+    raise AssertionError(epsilon)
 
 
 def lemma_7():

@@ -1,9 +1,23 @@
-"""Asi, Raman & Talwar 2025: the catalogue's entry of bandits with expert advice whose advice is sensitive."""
+"""Asi, Raman & Talwar 2025: bandits with expert advice, around the Threshold probe and with sensitive advice."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..conversions.expert_advice import ExpertAdvice
 from ..probes.agreed_advice import AgreedAdvice
-from .entries import Case, Entry, Setting
+from . import statements as said
+from .asi_raman_talwar import advice_of, batched_threshold
+from .entries import Case, Entry, Setting, Whose
+
+
+def experts_batched_threshold(
+    setting: Setting, *, threshold: float = 1.0, batch: int | None = None, experts: int | None = None
+) -> ExpertAdvice:
+    """Return Algorithm 5 around the conversion of the Threshold probe over experts, by default one for each arm."""
+    advice = advice_of(setting, setting.arms if experts is None else experts)
+    inner = batched_threshold(replace(setting, arms=advice.experts), threshold=threshold, batch=batch)
+    return ExpertAdvice(inner=inner, advice=advice)
 
 
 def agreed_advice(setting: Setting) -> AgreedAdvice:
@@ -16,7 +30,18 @@ SENSITIVE = (
     "round's own action is drawn from it, so no finite epsilon holds; for what later rounds learn of it, epsilon does"
 )
 
+FIRST_LOSS = [[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]
+EVERY_INNER: Whose = {"standing": "theorem", "statement": said.ART_THEOREM_7}
+
 ENTRIES = (
+    Entry(
+        name="asi-raman-talwar/experts-batched-threshold",
+        summary="bandits with expert advice from the batched conversion around the Threshold probe",
+        source=said.ART_THEOREM_7.source,
+        build=experts_batched_threshold,
+        rounds=2,
+        cases=(Case(expected="survived", **EVERY_INNER, pair=FIRST_LOSS, runs=50_000),),
+    ),
     Entry(
         name="asi-raman-talwar/agreed-advice",
         summary="bandits with expert advice, one round's advice replaced instead of its loss",

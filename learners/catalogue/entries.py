@@ -16,7 +16,7 @@ from ...mechanisms.claim import EXPECTATIONS, Claim
 from ...mechanisms.statement import Statement
 from ..checks import check_epsilon
 from ..protocol import Learner
-from .statements import PUBLISHED, STANDINGS
+from .statements import QUOTED, STANDINGS
 
 CALIBRATIONS = ("as_published", "corrected")
 #: The papers' modules, each with a tuple `ENTRIES`.
@@ -86,7 +86,8 @@ class Case:
     standing : str
         Whose claim it is: one of `STANDINGS`.
     statement : Statement, optional
-        The words that it audits: required for `theorem` and `proof`, and there with an answer if it is falsified.
+        The words that it audits: required for `theorem`, `proof` and `computed`, and there with an answer if they are
+        called false.
     note : str
         A remark that the report prints beside the verdict: for a falsified `reading` or `variant`, which one.
     pair : tuple, optional
@@ -122,12 +123,13 @@ class Case:
             raise ValueError(f"expected must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
         if self.standing not in STANDINGS:
             raise ValueError(f"standing must be one of {', '.join(STANDINGS)}, got {self.standing!r}")
-        if self.standing in PUBLISHED and self.statement is None:
+        if self.standing in QUOTED and self.statement is None:
             raise ValueError(f"a {self.standing} must be quoted: its statement is missing")
+        called_false = self.standing == "computed" or self.expected == "falsified"
+        if called_false and self.standing in QUOTED and self.statement is not None and not self.statement.answer:
+            raise ValueError(f"{self.statement.source} is called false without what its authors could answer")
         if self.expected != "falsified":
             return
-        if self.standing in PUBLISHED and self.statement is not None and not self.statement.answer:
-            raise ValueError(f"{self.statement.source} is called false without what its authors could answer")
         if self.standing in ("reading", "variant") and not self.note:
             raise ValueError(f"a falsified {self.standing} must have a note that says which")
 

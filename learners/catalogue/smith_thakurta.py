@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...mechanisms.noise import L2Laplace
+from ...mechanisms.noise import L2Laplace, Laplace
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
+from ..leaders.ftrl import Ftrl
 from ..leaders.pftal import BanditPftal, Pftal
-from ..problems.domains import L2Ball
+from ..problems.domains import Ball, L2Ball
 from ..problems.losses import TOLERANCE
 from . import statements as said
 from .entries import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
@@ -92,6 +93,19 @@ def pftal_bandit(
     return BanditPftal(domain=domain, rounds=t, curvature=curvature, noise=noise, beta=beta, bound=bound)
 
 
+def tree_aggregation(setting: Setting) -> Ftrl:
+    """Return the tree of Section 2.1 for vectors of L2 norm at most 1, each node (epsilon / log2 T)-private.
+
+    That is noise for the diameter 2. The tree is read off a leader over the ball, which publishes its partial sums.
+    Corrected, each of the floor(log2 T) + 1 nodes of a vector has its share of epsilon.
+    """
+    t, p = setting.rounds, setting.arms
+    nodes = math.log2(t) if setting.published else t.bit_length()
+    scale = 0.0 if math.isinf(setting.epsilon) else 2 * nodes / setting.epsilon
+    noise = Laplace(scale) if p == 1 else L2Laplace(scale, p)
+    return Ftrl(domain=Ball(p), rounds=t, eta=1.0, noise=noise)
+
+
 def regret_bound(setting: Setting, learner: Pftal) -> float:
     """Return `2 G^2 (1 + ln T) / H + 8 p G^2 lg^2.5 T / (epsilon H)`, G = 1 + H ||C||: Theorem 4, constants derived.
 
@@ -130,9 +144,11 @@ PAPER = "Smith & Thakurta 2013"
 PROOF_6 = f"{PAPER}, Theorem 6; the bound is the last display of its proof"
 OUTPUTS: Whose = {"standing": "theorem", "statement": said.ST_THEOREM_3}
 SUMS: Whose = {"standing": "proof", "statement": said.ST_PROOF_3}
-WHOLE_SUMS: WhoseSums = {"standing": "proof", "statement": said.ST_PARTIAL_SUMS, "surface": "publication"}
+WHOLE_SUMS: WhoseSums = {**SUMS, "surface": "publication"}
 BANDIT_OUTPUTS: Whose = {"standing": "theorem", "statement": said.ST_THEOREM_5}
-BANDIT_SUMS: Whose = {"standing": "proof", "statement": said.ST_PROOF_5}
+#: The proof of Theorem 5 is “exactly the same as of Theorem 3”.
+BANDIT_SUMS = SUMS
+NODES: WhoseSums = {"standing": "proof", "statement": said.ST_NODES, "surface": "publication"}
 REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
 WEAKER: WhoseRelation = {"standing": "variant", "neighbours": "zero-out"}
 
@@ -206,6 +222,20 @@ ENTRIES = (
             Case(expected="survived", **REPAIRED),
             Case(expected="falsified", **BANDIT_SUMS, surface="release", **IN_THE_PLANE),
             Case(expected="survived", **REPAIRED, surface="release", **IN_THE_PLANE),
+        ),
+    ),
+    Entry(
+        name="smith-thakurta/tree-aggregation",
+        summary="tree-based aggregation of vectors, log2 T nodes paid for",
+        source=said.ST_NODES.source,
+        build=tree_aggregation,
+        rounds=2,
+        arms=1,
+        losses="l2-ball",
+        fixed_losses=True,
+        cases=(
+            Case(expected="falsified", **NODES, runs=20_000),
+            Case(expected="survived", **REPAIRED, surface="publication", runs=50_000),
         ),
     ),
 )

@@ -60,9 +60,9 @@ class Ftpl(Leader):
 
 
 #: How a "log" is read that the papers print without its base.
-LOGARITHMS: dict[str, Logarithm] = {"2": math.log2, "e": math.log}
+LOGARITHMS: dict[str, Logarithm] = {"2": math.log2, "e": math.log, "10": math.log10}
 #: How "log" is read in the papers' sigma: the levels of the tree are counted in base 2, and so log T, but the base of
-#: the outer logarithm of log T / delta is not printed. "2" and "e" are one base throughout.
+#: the outer logarithm of log T / delta is not printed. The others are one base throughout.
 BASES: dict[str, tuple[Logarithm, Logarithm]] = {
     "mixed": (math.log2, math.log),
     **{base: (log, log) for base, log in LOGARITHMS.items()},
