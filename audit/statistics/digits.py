@@ -41,6 +41,13 @@ def exceeds(number: float, other: float) -> bool:
     return number > other * (1 + ALIKE)
 
 
+def compact(value: object) -> str:
+    """Return a float in five digits, an interval in six, rounded outwards, and anything else as it is."""
+    if isinstance(value, list) and [type(end) for end in value] == [float, float]:
+        return "[{}, {}]".format(*within(value[0], value[1], ".6g"))
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
 def exactly(number: float) -> str:
     """Return a number in few digits, but no other number."""
     text = f"{number:g}"

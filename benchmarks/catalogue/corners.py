@@ -272,7 +272,25 @@ def lemma_7():
         size = "L (D + zeta)" if outside else "L D"
         searched = f"T = 4..65536, n = 1..64, f up to {size} in size; any epsilon"
         rows.append(row("Ene et al. 2021, Lemma 7 (its sums)", searched, f"upper bound, {surface}", corners))
-    return rows
+    return [*rows, proof_of_lemma_7()]
+
+
+def proof_of_lemma_7():
+    """All of PrivateBandit's sums, the last too, at T = 4 on [-1, 1]: the direction u = +-1 is a fair coin of its own.
+
+    Losses are +-(x - z), at most 2 in size where they are played, at +-zeta: F u is -(zeta - z) / zeta or -(zeta + z)
+    / zeta on the left, the opposite with another z on the right. The leaf and the root have noise of scale 4 each, so
+    where both are far below all means the ratio is that of the two mixtures of e^(2 F u / 4).
+    """
+    zeta, scale = math.sqrt(2), 4.0
+    zeros = np.linspace(zeta - 2, 2 - zeta, 201)
+    ends = [sum(math.exp(2 * (zeta + sign * z) / zeta / scale) for sign in (1, -1)) for z in zeros]
+    opposite = [sum(math.exp(-2 * (zeta + sign * z) / zeta / scale) for sign in (1, -1)) for z in zeros]
+    epsilon = math.log(max(ends) / min(opposite))
+    where = "T=4, n=1, without the root at most 1"
+    searched = "T = 4, n = 1, f up to L D in size"
+    corner = [(epsilon, 1.0, where)]
+    return row("Ene et al. 2021, proof of Lemma 7 (all its sums)", searched, "exact, publication", corner)
 
 
 def lemma_3():

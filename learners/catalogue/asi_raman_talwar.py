@@ -104,15 +104,6 @@ def advice_of(setting: Setting, experts: int | None) -> Advice:
     return graded_advice(2 * setting.arms if experts is None else experts, setting.arms)
 
 
-def experts_batched_htinf(
-    setting: Setting, *, experts: int | None = None, sigma: float = SIGMA, batch: int | None = None
-) -> ExpertAdvice:
-    """Return Algorithm 5 around the HTINF conversion over experts (Corollary 8)."""
-    advice = advice_of(setting, experts)
-    tau = chosen_batch(setting, batch)
-    return ExpertAdvice(inner=conversion(setting, Htinf(arms=advice.experts, sigma=sigma), tau), advice=advice)
-
-
 def exp4_local(
     setting: Setting, *, eta: float | None = None, gamma: float | None = None, experts: int | None = None
 ) -> BatchedLaplace:
@@ -275,7 +266,8 @@ SKIPPED = Case(expected="survived", **FED, surface="release", parameters={"batch
 def hidden(statement: Statement) -> Case:
     """Return the audit of what HTINF's actions show, which tests little."""
     note = "HTINF's actions hide its noise (docs/limits.md); what it is fed is audited beside this"
-    pair = tuple([[first] * 2, *[[1.0] * 2] * 7] for first in (1.0, 0.0))
+    later = [[1.0, 1.0]] * 7
+    pair = [[1.0, 1.0], *later], [[0.0, 0.0], *later]
     how: dict[str, Any] = {"standing": "theorem", "statement": statement, "parameters": {"batch": 2}, "runs": 5_000}
     return Case(expected="survived", pair=pair, untested="allowed", note=note, **how)
 
@@ -363,16 +355,6 @@ ENTRIES = (
             fails_on_symmetric({}, arms=3),
             Case(expected="survived", standing="control", calibration="corrected", losses="symmetric"),
         ),
-    ),
-    Entry(
-        name="asi-raman-talwar/experts-batched-htinf",
-        summary="bandits with expert advice from the HTINF conversion",
-        source=f"{PAPER}, Theorem 7 and Corollary 8",
-        build=experts_batched_htinf,
-        rounds=8,
-        regret=RegretClaim(bound=htinf_bound, exponent=0.5, source=f"{PAPER}, Corollary 8; the constant is derived"),
-        cases=(SKIPPED, hidden(said.ART_COROLLARY_8)),
-        example=SKIPPED,
     ),
     Entry(
         name="asi-raman-talwar/exp4-local",

@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..bandits.htinf import SIGMA, Htinf
 from ..conversions.expert_advice import ExpertAdvice
 from ..probes.agreed_advice import AgreedAdvice
 from . import statements as said
-from .asi_raman_talwar import advice_of, batched_threshold
-from .entries import Case, Entry, Setting, Whose
+from .asi_raman_talwar import (
+    PAPER,
+    SKIPPED,
+    advice_of,
+    batched_threshold,
+    chosen_batch,
+    conversion,
+    hidden,
+    htinf_bound,
+)
+from .entries import Case, Entry, RegretClaim, Setting, Whose
+
+
+def experts_batched_htinf(
+    setting: Setting, *, experts: int | None = None, sigma: float = SIGMA, batch: int | None = None
+) -> ExpertAdvice:
+    """Return Algorithm 5 around the HTINF conversion over experts (Corollary 8)."""
+    advice = advice_of(setting, experts)
+    tau = chosen_batch(setting, batch)
+    return ExpertAdvice(inner=conversion(setting, Htinf(arms=advice.experts, sigma=sigma), tau), advice=advice)
 
 
 def experts_batched_threshold(
@@ -34,6 +53,16 @@ FIRST_LOSS = [[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]
 EVERY_INNER: Whose = {"standing": "theorem", "statement": said.ART_THEOREM_7}
 
 ENTRIES = (
+    Entry(
+        name="asi-raman-talwar/experts-batched-htinf",
+        summary="bandits with expert advice from the HTINF conversion",
+        source=f"{PAPER}, Theorem 7 and Corollary 8",
+        build=experts_batched_htinf,
+        rounds=8,
+        regret=RegretClaim(bound=htinf_bound, exponent=0.5, source=f"{PAPER}, Corollary 8; the constant is derived"),
+        cases=(SKIPPED, hidden(said.ART_COROLLARY_8)),
+        example=SKIPPED,
+    ),
     Entry(
         name="asi-raman-talwar/experts-batched-threshold",
         summary="bandits with expert advice from the batched conversion around the Threshold probe",

@@ -19,7 +19,7 @@ from ...audit.certification.blind_spot import factor_words
 from ...audit.play.workers import in_parallel
 from ...audit.regret.verdicts import TOLERANCE, growth_words, promised_growth
 from ...audit.statistics.certificates import translation_words
-from ...audit.statistics.digits import at_least, at_most, within
+from ...audit.statistics.digits import at_least, at_most, compact
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import KINDS, beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
@@ -294,16 +294,7 @@ def _facts(witness: object) -> str:
     """Return a witness of a false statement about regret: named numbers, or words."""
     if not isinstance(witness, Mapping):
         return str(witness)
-    return ", ".join(f"{name} {_fact(value)}" for name, value in witness.items())
-
-
-def _fact(value: object) -> str:
-    """Return a number in five digits, an interval rounded outwards, or anything else as it is."""
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    if isinstance(value, list) and len(value) == 2 and all(isinstance(end, float) for end in value):
-        return "[{}, {}]".format(*within(*value, ".5g"))
-    return str(value)
+    return ", ".join(f"{name} {compact(value)}" for name, value in witness.items())
 
 
 def _mends(claim: View, claims: Sequence[View]) -> View | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overclaim.audit.statistics.digits import at_least, at_most, confidence_text, within
+from overclaim.audit.statistics.digits import at_least, at_most, compact, confidence_text, within
 
 
 @given(st.floats(-1e12, 1e12), st.sampled_from([".4g", ".4f", ".3g", ".2f"]))
@@ -60,3 +60,8 @@ def test_no_confidence_is_certainty(confidence: float, text: str) -> None:
 )
 def test_a_bound_beyond_a_claim_is_told_from_it(bound: float | None, digits: str, claim: float, text: str) -> None:
     assert at_least(bound, digits, claim) == text
+
+
+def test_an_interval_is_shown_rounded_outwards_and_a_word_as_it_is():
+    assert compact([2310.92039, 2310.92054]) == "[2310.92, 2310.93]"
+    assert [compact(value) for value in (2295.58065, 7, "word", ["a", "b"])] == ["2295.6", "7", "word", "['a', 'b']"]
