@@ -25,11 +25,11 @@ _ENE_NGUYEN_VLADU = "Ene, Nguyen & Vladu 2021"
 
 # The page of findings has each sentence of an answer once.
 _ONE_SIDED = (
-    "The noise suffices where a replaced loss moves by at most ‖Y‖_1, as for Y = [0, 1]^N, and where a loss becomes "
-    "0: the introduction speaks of data “present as opposed to when it is absent in a dataset”. Twice the noise "
-    "changes no rate."
+    "The noise suffices where a replaced loss moves by no more than it pays for, as for Y = [0, 1]^N, and where a "
+    "loss becomes 0: the introduction speaks of data “present as opposed to when it is absent in a dataset”. Twice "
+    "the noise changes no rate."
 )
-_FED = "Of arms that is so for losses in [0, 1]."
+_FED = "For Lemma 4.2 that set means losses of arms."
 _LARGE = "Section 4 assumes “sufficiently large” T and N; the factor depends on neither."
 _NO_CEILING = "log T is rounded up in Algorithm 2."
 _DIAMETER = "Scale the noise to the L1 diameter of Y, at most 2‖Y‖_1."
