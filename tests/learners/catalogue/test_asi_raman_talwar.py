@@ -15,7 +15,7 @@ from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import linear_alphabet
-from overclaim.learners.catalogue import asi_raman_talwar, tossou_dimitrakakis
+from overclaim.learners.catalogue import asi_raman_talwar, asi_raman_talwar_advice, tossou_dimitrakakis
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.batched import BatchedLaplace
 from overclaim.learners.problems.instances import alternating_losses, lemma_11_losses
@@ -23,7 +23,9 @@ from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Laplace
 
-ENTRIES = asi_raman_talwar.ENTRIES + tossou_dimitrakakis.ENTRIES
+#: All but `agreed-advice`, which has no noise and whose advice is replaced.
+ADVISED = tuple(entry for entry in asi_raman_talwar_advice.ENTRIES if "batched" in entry.name)
+ENTRIES = asi_raman_talwar.ENTRIES + ADVISED + tossou_dimitrakakis.ENTRIES
 CASES = [(entry, case) for entry in ENTRIES for case in entry.cases]
 NAMES = [f"{e.name.split('/')[1]}-{c.calibration}-{c.surface}-{c.losses}-{c.rounds}-{c.arms}" for e, c in CASES]
 
@@ -84,8 +86,8 @@ def test_hazard_rate_increases_to_one_over_the_scale(scale, x, further):
 
 def test_names():
     assert {entry.name.split("/")[1] for entry in ENTRIES} == {
-        "batched-exp3", "batched-htinf", "batched-ftpl", "batched-threshold", "experts-batched-htinf", "exp4-local",
-        "exp4-batched", "exp3", "exp3-minibatch",
+        "batched-exp3", "batched-htinf", "batched-ftpl", "batched-threshold", "experts-batched-htinf",
+        "experts-batched-threshold", "exp4-local", "exp4-batched", "exp3", "exp3-minibatch",
     }  # fmt: skip
 
 

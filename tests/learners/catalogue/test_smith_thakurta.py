@@ -25,7 +25,7 @@ from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import L2Laplace
 
 CLAIM = Claim(epsilon=1.0, losses="lipschitz")
-ENTRIES = {entry.name.split("/")[1]: entry for entry in smith_thakurta.ENTRIES}
+ENTRIES = {entry.name.split("/")[1]: entry for entry in smith_thakurta.ENTRIES if entry.losses == "lipschitz"}
 
 
 def setting(rounds=4, **changes):
