@@ -1,24 +1,24 @@
 # Every target sets up what it needs: a bare Python 3.11 and make are enough.
 #   make audit    audit the literature, write out/record.json and out/report.html
-#   make test     run the tests; make test-all also the exhaustive ones
+#   make test     run the tests; make test-all also what CI runs beside them, make nightly the rest
 # PYTHON=/path/to/python chooses the interpreter. All paths are relative, so the clone may lie anywhere.
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret docs lowest newest lock clean
+.PHONY: help setup test test-all test-slow nightly coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret docs lowest newest lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export OMP_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export OPENBLAS_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MKL_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export OMP_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export OPENBLAS_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
 # Hundreds of processes start: none shall compile anew what another one has.
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
@@ -42,14 +42,19 @@ $(READY): pyproject.toml requirements.lock
 # Tests of a file share what takes long to set up, and therefore a worker. (xdist groups are lost on pytest 9.2.)
 test: $(READY)
 	@echo 'test: pytest, one worker per core'
-	@$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow'
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow and not nightly and not lint'
 
-# Long calibrations, kills by the dozen, twins of mutants: what is exhaustive.
+# Other seeds and forms, long games, whole commands.
 test-slow: $(READY)
-	@echo 'test-slow: the exhaustive tests'
-	@$(BIN)/python -m pytest -n auto --dist loadfile -m slow
+	@echo 'test-slow: what CI runs beside the quick tests'
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m 'slow and not nightly'
 
 test-all: test test-slow
+
+# Before a release: long calibrations, kills by the dozen, twins of mutants, and the versions that CI leaves out.
+nightly: $(READY)
+	@echo 'nightly: the exhaustive tests'
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m nightly
 
 coverage: $(READY)
 	@echo 'coverage: the tests, worker processes included; 95 % of the lines of each room that decides'
@@ -74,6 +79,7 @@ lint: $(READY)
 	@mkdir -p .links && ln -sfn .. .links/overclaim
 	@MYPYPATH=.links $(BIN)/python -m mypy -p overclaim
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m pytest -q -m lint tests/test_*.py tests/reports/test_ci_files.py
 
 audit: $(READY)
 	@echo 'audit: every claim of the catalogue; record and report go to out/'

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,35 @@ def pytest_configure(config):
     config.pluginmanager.register(PlainRoot())
 
 
-def pytest_collection_finish(session):
-    """Let no collection of garbage walk through what all tests keep: statsmodels asks for one at each of Holm's."""
+@pytest.fixture(autouse=True, scope="module")
+def kept():
+    """Let no later collection of garbage walk through what is kept: statsmodels asks for one at each of Holm's.
+
+    Nor one at the end of the process, which took ten seconds.
+    """
+    gc.collect()
     gc.freeze()
 
 
-def pytest_unconfigure(config):
-    gc.unfreeze()
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Make slow all cases of a test but those that its mark `quick` names: by their ids, or how many come first."""
+    seen, missing = Counter(), set()
+    for item in items:
+        mark = item.get_closest_marker("quick")
+        if mark is None:
+            continue
+        test, case = item.nodeid.partition("[")[0], item.callspec.id
+        seen[test] += 1
+        if seen[test] == 1:
+            missing |= {(test, name) for name in mark.args if isinstance(name, str)}
+        first = mark.args[0] if isinstance(mark.args[0], int) else 0
+        if case in mark.args or seen[test] <= first:
+            missing.discard((test, case))
+        else:
+            item.add_marker(pytest.mark.slow(reason="only its case differs from its quick siblings"))
+    if missing and not any("::" in word for word in config.args):
+        raise pytest.UsageError(f"mark quick: expected ids of cases, got {sorted(missing)}")
 
 
 @pytest.fixture

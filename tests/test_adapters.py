@@ -51,6 +51,7 @@ def test_diffprivlib(example):
     assert results["Laplace"].epsilon_lower > 0.7
 
 
+@pytest.mark.slow(reason="it loads a library")
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [

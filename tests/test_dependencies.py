@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 spec = importlib.util.spec_from_file_location("docs_dependencies", ROOT / "docs" / "dependencies.py")
 dependencies = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(dependencies)
+pytestmark = pytest.mark.lint
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 

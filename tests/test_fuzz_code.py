@@ -99,6 +99,7 @@ def bad_learner(action, when, where, feedback, store):
     return Bad
 
 
+@pytest.mark.slow(reason="a hundred audits")
 @cases(80)
 @given(
     st.sampled_from(list(ACTIONS)),

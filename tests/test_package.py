@@ -89,18 +89,21 @@ def test_every_listed_package_has_an_init():
         assert ROOT.joinpath(*name.split(".")[1:], "__init__.py").is_file(), name
 
 
+@pytest.mark.lint
 def test_no_file_is_long():
     """400 lines at most, tests 500; a longer one holds two things."""
     most = {file: 500 if file.parts[0] == "tests" else 400 for file, _ in sources()}
     assert [f"{file}: {n}" for file, text in sources() if (n := len(text.splitlines())) > most[file]] == []
 
 
+@pytest.mark.lint
 def test_no_room_is_crowded():
     """12 modules at most; a fuller one holds two rooms."""
     rooms = Counter(file.parent for file, _ in sources() if file.name not in ("__init__.py", "conftest.py"))
     assert {room: modules for room, modules in rooms.items() if modules > 12} == {}
 
 
+@pytest.mark.lint
 def test_files_that_the_glossary_and_the_contributors_page_name_exist():
     """A page names a file by its path from the root, from `audit/` or from `reports/`."""
     named = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|toml|md|html|yml))(?::[\w.]+)?`")
@@ -113,6 +116,7 @@ def test_files_that_the_glossary_and_the_contributors_page_name_exist():
     assert gone == []
 
 
+@pytest.mark.lint
 def test_every_private_constant_is_read_in_its_file():
     unread = [
         f"{place}: {names}"
@@ -135,6 +139,7 @@ def holds(place, name):
     )
 
 
+@pytest.mark.lint
 def test_what_docstrings_say_is_in_a_module_is_there():
     """`events.certify` stands for a file or a room of ours by its last name, and for something that it holds."""
     rooms = {"audit", "learners", "mechanisms", "reports", "testing"}
@@ -163,6 +168,7 @@ def length(function):
     return function.end_lineno - function.lineno + 1 - own
 
 
+@pytest.mark.lint
 def test_every_function_fits_a_screen():
     """50 lines at most."""
     long = [

@@ -133,6 +133,7 @@ def test_threads_are_limited_once_and_again_when_more_is_loaded(monkeypatch):
         assert limited == [1, 1, 1]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_proposals_do_not_hang_on_the_order_of_equal_numbers(seed, monkeypatch):
     """NumPy's unstable sort, with which the estimator orders coordinates, has another order of equals with AVX-512.

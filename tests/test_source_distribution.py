@@ -24,6 +24,7 @@ def tracked():
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
+@pytest.mark.lint
 @pytest.mark.skipif(not tracked(), reason="no repository to compare with")
 def test_it_holds_every_file_of_the_repository_and_nothing_else(tmp_path):
     for name in tracked():

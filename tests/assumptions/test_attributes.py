@@ -93,6 +93,7 @@ def burns(data, rng):
     return sum(data) + rng.laplace(scale=0.2)
 
 
+@pytest.mark.slow(reason="it waits for a limit")
 def test_inputs_on_which_a_call_takes_too_long_are_left_out_and_counted():
     inputs = neighbours(st.lists(st.floats(0, 1), min_size=1, max_size=2))
     result = falsify_mechanism(burns, ONE, inputs=inputs, runs=2000, call_limit=0.01)

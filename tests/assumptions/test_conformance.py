@@ -219,12 +219,14 @@ FRESH_BUGS = [
 FRESH_IDS = ["class attribute", "class counter", "default list", "np.random", "random", "pooled losses"]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("cls", "told"), FRESH_BUGS, ids=FRESH_IDS)
 def test_state_that_is_not_the_runs_own_is_caught(cls, told):
     with pytest.raises(LearnerError, match=told):
         check_learner(cls)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("cls", "told"), FRESH_BUGS, ids=FRESH_IDS)
 def test_the_quick_check_catches_it_too(cls, told):
     with pytest.raises(LearnerError, match=told):
@@ -348,6 +350,7 @@ def test_a_growing_state_is_caught_unless_declared(history):
     assert "bounded state" in check_learner(cls, grows=True).skipped
 
 
+@pytest.mark.slow(reason="other kinds of state")
 def test_growth_of_arrays_of_the_class_and_of_the_learner_is_caught():
     def stacking(self, state, actions, feedback, draws):
         state["history"] = np.vstack([state.get("history", np.zeros((0, feedback.size))), feedback])

@@ -190,6 +190,7 @@ KEEPERS = [
 ]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("make", KEEPERS)
 def test_a_bit_that_is_drawn_once_is_refused_with_every_seed(make):
     for seed in SEEDS:
@@ -258,6 +259,7 @@ class Tape:
         return self.tape.setdefault(key, data[0] + np.random.default_rng(key).normal())
 
 
+@pytest.mark.quick("fixed")
 @pytest.mark.parametrize("held", [None, threading.Lock()], ids=["copied", "fixed"])
 def test_a_mechanism_may_keep_a_tape(held):
     """Of what could not be emptied the tape grew, and was accused to be a draw that is kept."""
@@ -350,6 +352,7 @@ def cache_by_run():
 SOUND = [rare_mark, lazy_table, one_table_of_two_names, cache_of_a_pure_function, cache_by_run]
 
 
+@pytest.mark.quick("lazy_table", "cache_by_run")
 @pytest.mark.parametrize("make", SOUND)
 def test_what_is_sound_is_let_be_with_every_seed(make):
     for seed in SEEDS:
@@ -371,6 +374,7 @@ def forgets(size):
     return Forgets
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("size", [1, 8, 128])
 def test_a_cache_from_which_runs_side_by_side_push_each_others_draws_is_refused(size):
     """Alone a run plays one arm; side by side with others it drew one anew in every round, and survived."""
@@ -384,6 +388,7 @@ def test_a_cache_that_holds_what_a_block_asks_of_it_is_let_be():
         check_fresh(as_learner(forgets(BLOCK), arms=2, rounds=4), PAIR, seed)
 
 
+@pytest.mark.slow(reason="an array of many megabytes")
 def test_data_of_a_users_module_are_not_copied():
     """Half a gigabyte of globals was held twice."""
 
@@ -406,6 +411,7 @@ def test_data_of_a_users_module_are_not_copied():
         assert most < DATA.nbytes / 2
 
 
+@pytest.mark.slow(reason="an array of many megabytes")
 def test_a_large_array_that_is_to_be_filled_is_looked_into():
     class Fills(Coin):
         def bit(self):

@@ -37,6 +37,7 @@ def test_preimages_name_the_world():
     assert np.mean(ratio(noise.sample((2000,), Draws(1)) + 1.0) == -np.inf) > 0.5
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("left", "right"), [([0], [1]), ([0.1], [0.7])])
 def test_naive_laplace_is_falsified_by_its_bits(left, right):
     mechanism = zoo()["mechanisms/laplace"].build(1.0)
@@ -94,6 +95,7 @@ def test_a_loss_reaches_as_many_nodes_as_its_noise_is_scaled_for(kind, rounds):
     assert set(asked) == {covered.max()}
 
 
+@pytest.mark.slow(reason="one leak of bits more")
 def test_tree_sums_of_ftrl_are_falsified_by_their_bits():
     """And by nothing else: their claim is true in real arithmetic."""
     specimen = zoo()["mechanisms/tree-sums"]
@@ -122,6 +124,7 @@ def test_discrete_laplace_resists(left, right):
     assert result.epsilon_lower > 0.8
 
 
+@pytest.mark.slow(reason="it is about power")
 def test_reading_bits_that_tell_nothing_costs_little():
     """Bins within every lowest bit were chosen here, and certified 0.75, where 0.95 is certified without bits."""
 

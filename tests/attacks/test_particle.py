@@ -81,6 +81,7 @@ def test_the_lag_grows_while_later_actions_tell_more(monkeypatch):
     assert ParticleRatio(bandit, worlds).tuned(noise).lag == 1
 
 
+@pytest.mark.slow(reason="long games")
 def test_where_the_round_is_late_it_begins_before_it_with_paths_that_played_freely():
     """1,000 runs, seed fixed: nearly the exact ratio of the same arms, which a filter of all arms is far from."""
     bandit, worlds = learner(2, eta=0.5, gamma=0.1), pair(40, 2, t0=30)

@@ -49,6 +49,7 @@ def test_the_law_of_a_late_window_is_that_of_long_play():
     assert p[0] + p[-1] == pytest.approx(alike, abs=0.01)
 
 
+@pytest.mark.slow(reason="long games")
 def test_the_past_of_a_window_is_followed_once_whatever_the_order():
     worlds, bandit = pair(40, t0=30), learner()
     laws = {begin: window_laws(bandit, worlds, begin, 36, cells=COARSE) for begin in (26, 30, 28)}
@@ -134,6 +135,7 @@ def test_where_a_law_is_known_what_is_learned_must_tell_more_by_two_standard_err
         assert judged_loss([known, NextArms], 0, scores.__getitem__, left) == log_loss(scores[0], left)
 
 
+@pytest.mark.slow(reason="an early audit with every attack")
 def test_early_audits_judge_attacks_by_the_same_rule(monkeypatch):
     judged = []
 

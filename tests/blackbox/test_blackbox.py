@@ -150,6 +150,7 @@ def test_planted_certification_on_the_pilot_would_be_caught():
     assert alarms > stats.binom.isf(1e-6, 100, 0.05)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("name", "least"),
     [("laplace", 0.93), ("laplace-half-scale", 1.85), ("noisy-max-1", 0.85), ("noisy-max-3", 2.0), ("svt6", 2.2)],
@@ -369,6 +370,7 @@ def test_runs_of_the_left_world_serve_every_pair_with_the_same_left_input():
     assert _of_same_left(2, pairs, samples) == []
 
 
+@pytest.mark.slow(reason="other seeds are slow too; it is about power")
 @pytest.mark.parametrize("seed", [402, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (404, 406))])
 def test_a_large_table_does_not_win_by_the_luck_of_its_outcomes(seed):
     """1024 outcomes, 40 runs of each, and two counts say all: the table promised 3 and certified 2.6 to 2.77.
@@ -452,6 +454,7 @@ def leaks_by_a_rare_key(data, rng):
 DOUBLED = [(leaks_in_one_place, 8000, 4), (leaks_by_a_rare_key, 2000, 6)]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("mechanism", "runs", "seeds"), DOUBLED)
 def test_a_pilot_that_promises_little_is_doubled(mechanism, runs, seeds):
     # Seeds are fixed: no chance of a false alarm. With a fifth of the runs alone some of these survive.
@@ -461,6 +464,7 @@ def test_a_pilot_that_promises_little_is_doubled(mechanism, runs, seeds):
     assert all(one.pilot <= runs // 2 for one in found)
 
 
+@pytest.mark.slow(reason="its twin on little evidence is quick")
 def test_a_pilot_that_promises_enough_is_not_doubled():
     assert audit(lambda data, rng: float(rng.laplace() + data[0]), runs=20_000).pilot == 4000
     assert audit(lambda data, rng: None, runs=300_000).pilot == 60_000, "nor one of many runs"

@@ -82,6 +82,7 @@ def test_labels_of_a_batched_mechanism_are_coins_in_the_order_of_the_bets():
     assert np.array_equal(scored.scores, scored.left.astype(float))  # every score stays with its world
 
 
+@pytest.mark.slow(reason="three early audits; broken twins are quick")
 def test_half_the_noise_is_falsified_in_few_of_the_runs():
     """At these seeds; the certificate is by betting, on fair coins, and what it counts was not learned from before."""
     for seed in range(3):
@@ -123,6 +124,7 @@ def test_every_event_is_fixed_before_the_runs_that_judge_it(monkeypatch):
     assert not any(outputs in past for past, outputs in scored)
 
 
+@pytest.mark.slow(reason="one search more")
 def test_searched_inputs_are_found_on_runs_of_their_own():
     """What the search spends counts as pilot, and none of it in the certificate."""
 
@@ -137,6 +139,7 @@ def test_searched_inputs_are_found_on_runs_of_their_own():
     assert result.searched.pair == result.pair
 
 
+@pytest.mark.slow(reason="it is about power")
 def test_one_of_many_pairs_is_found():
     pairs = [([0.01], [0]), ([1], [0]), ([0.02], [0])]
     result = falsify_mechanism(halved, Claim(epsilon=1.0), pairs=pairs, runs=30_000, stop="early")
@@ -145,6 +148,7 @@ def test_one_of_many_pairs_is_found():
     assert result.runs < 5000
 
 
+@pytest.mark.slow(reason="tests/certification/test_frozen.py does so of a learner")
 def test_a_baseline_counts_the_last_event_afresh():
     result = falsify_mechanism(halved, Claim(epsilon=1.0), **PAIR, runs=8000, stop="early")
     counts = freeze(halved, result, budget=3000).counts
@@ -152,6 +156,7 @@ def test_a_baseline_counts_the_last_event_afresh():
     assert counts != result.certificate.counts
 
 
+@pytest.mark.slow(reason="the command is tested on learners")
 def test_early_on_the_command_line():
     run = overclaim("check", HALVED, "--runs", 20_000, "--stop", "early", "--json", "--jobs", 1)
     assert run.exit_code == 1, run.output
@@ -161,6 +166,7 @@ def test_early_on_the_command_line():
     assert "--stop early" in claim["replay"]
 
 
+@pytest.mark.slow(reason="long early audits")
 def test_what_a_perfect_attack_catches_is_said_of_all_runs_that_an_early_audit_could_play():
     """After 62 runs it said "at best, from this many runs: 1.246", which is what 3,000 catch."""
     result = falsify_mechanism(halved, Claim(epsilon=1.0), **PAIR, runs=8000, stop="early")

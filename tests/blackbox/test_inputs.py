@@ -53,6 +53,7 @@ def test_the_bug_that_few_inputs_show_is_found_and_shrunk():
     assert result.searched.refused == 0
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("relation", ["replace", "substitute-feature"])
 def test_a_sound_mechanism_survives_the_search(relation):
     """False with probability 1e-6 each."""
@@ -86,6 +87,7 @@ def total_of_users(data, rng):
     return sum(value for _, value in data) + rng.laplace()
 
 
+@pytest.mark.slow(reason="that they are left out is quick")
 def test_others_take_the_place_of_those_on_which_it_raises():
     """As a model that needs both classes raises on half of the pairs."""
 
@@ -100,6 +102,7 @@ def test_others_take_the_place_of_those_on_which_it_raises():
     assert searched.runs <= 0.36 * 6000
 
 
+@pytest.mark.slow(reason="one relation more")
 def test_one_user_has_several_records():
     """By seed; the claim is true of one record more or less."""
     assert audit(total_of_users, neighbours(USERS, "add-remove"), runs=4000).verdict is Verdict.SURVIVED
@@ -158,6 +161,7 @@ class Kept:
         self.stages[stage] = value
 
 
+@pytest.mark.slow(reason="a saving, not a verdict")
 def test_a_search_that_was_kept_is_not_made_again():
     memory, inputs = Kept(), neighbours(st.lists(UNIT | st.none(), min_size=1, max_size=3))
     first = audit(sum_of_missing, inputs, memory=memory)

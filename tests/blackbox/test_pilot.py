@@ -70,6 +70,7 @@ def test_what_learns_what_chooses_and_what_certifies_share_no_draw():
     assert not any(one & another for one, another in itertools.combinations(parts, 2))
 
 
+@pytest.mark.slow(reason="many runs")
 def test_the_last_pairs_are_compared_by_many_runs_which_are_counted_once():
     """The maximum of noisy answers, released: pairs 5 and 6 of 8, all answers moved alike, are worth 1.6 others."""
     specimen = zoo()["mechanisms/noisy-max-3"]
@@ -124,6 +125,7 @@ def test_pairs_do_not_race_by_what_log_odds_say_of_rare_runs(seed):
     assert choice._search(Pilot(audit, audit.mechanism, pairs, 0)) in {5, 6}
 
 
+@pytest.mark.slow(reason="repeated pilots")
 def test_the_variance_of_coupled_rates_is_that_of_repeated_pilots():
     """2000 pilots of 400 draws; the variance of ln(right / wrong) to 15 %, five standard errors of its estimate."""
     rng = np.random.default_rng(1)
@@ -197,6 +199,7 @@ def regression_on(columns, draws, step=0.01, least=False):
     return lambda fresh: score(features.view(fresh))
 
 
+@pytest.mark.slow(reason="many columns")
 def test_weak_evidence_of_many_columns_is_summed():
     """20 Laplace numbers of scale 20: the score is near the true log ratio, and hardly heeds a column without any."""
     rng = np.random.default_rng(0)
@@ -236,6 +239,7 @@ def test_the_least_number_counts_with_how_many_special_values_there_are():
     assert late > soon + 0.3  # nine answers below a threshold that is lower still: 9 / 20 less 1 / 20
 
 
+@pytest.mark.slow(reason="many runs")
 def test_a_regression_on_bins_finds_its_weights_where_some_bins_are_rare():
     """Of 320,000 runs some bins have a handful; the likelihood with the prior is as large as can be all the same."""
     mechanism = zoo()["mechanisms/svt3"].build(0.1)

@@ -68,6 +68,7 @@ def negative_zero(losses):
     return (np.signbit(losses) & (losses == 0)).any(axis=0)
 
 
+@pytest.mark.slow(reason="of inputs it is quick")
 @pytest.mark.parametrize(
     ("leaks", "numbers"),
     [
@@ -88,6 +89,7 @@ def test_a_value_that_few_rounds_have_is_found_and_shrunk(leaks, numbers):
     assert result.pair.to_json()["rounds"] == [result.pair.to_json()["round"]] == [place + 1]
 
 
+@pytest.mark.slow(reason="one relation more")
 @pytest.mark.usefixtures("few")
 def test_what_is_private_by_event_is_not_by_user():
     by_event = audit(PRIVATE, neighbours(SEQUENCES), runs=2000)
@@ -133,6 +135,7 @@ class Follows:
 CONTEXTS = st.fixed_dictionaries({"context": st.fixed_dictionaries({"arm": st.integers(0, 1)}), "losses": LOSSES})
 
 
+@pytest.mark.quick(1)
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(("relation", "false"), [("replace", True), ("replace-losses", False)])
 def test_contexts_are_replaced_with_their_rounds_unless_they_are_public(relation, false):
@@ -260,6 +263,7 @@ def test_a_learner_that_raises_on_every_pair_has_crashed():
         audit(Shows(fails), neighbours(st.lists(LOSSES, min_size=2, max_size=3)), runs=1000)
 
 
+@pytest.mark.slow(reason="of mechanisms it is quick")
 def test_a_learner_that_raises_on_some_is_audited_on_the_others():
     def fails(losses):
         if (losses[0] > 0.9).any():

@@ -40,6 +40,7 @@ def count(data, rng):
     return len(data) + rng.laplace(scale=0.5)
 
 
+@pytest.mark.quick("budget")
 @pytest.mark.parametrize("stop", ["budget", "early"])
 def test_small_integers_and_floats_of_numpy_say_what_pythons_do(stop):
     """They overflow in sums, and the overflow was said to be the learner's."""
@@ -51,6 +52,7 @@ def test_small_integers_and_floats_of_numpy_say_what_pythons_do(stop):
     assert str(falsify_mechanism(count, CLAIM, left=[1], right=[], stop=stop, **numpys)) == str(plain)
 
 
+@pytest.mark.slow(reason="two searches and two measurements")
 def test_a_seed_of_numpys_draws_inputs_and_its_sizes_measure_regret():
     inputs = neighbours(st.lists(st.integers(0, 3), min_size=1, max_size=3), "add-remove")
     plain, again = (falsify_mechanism(count, CLAIM, inputs=inputs, runs=400, seed=seed) for seed in (3, np.int64(3)))
@@ -107,6 +109,7 @@ class Wide:
         state += losses[0]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", [np.int8, np.int16])
 @pytest.mark.parametrize(
     "make",

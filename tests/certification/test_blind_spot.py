@@ -59,6 +59,7 @@ def test_an_attack_that_attains_epsilon_catches_little():
     assert all(bound <= factor for factor, bound in spot.bounds)  # epsilon is exactly the factor; alpha 0.0025 each
 
 
+@pytest.mark.slow(reason="a saving, not a verdict")
 @pytest.mark.parametrize("finished", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 7))])
 def test_what_is_known_of_weaker_targets_is_not_computed_again(finished, monkeypatch, tmp_path):
     """Bounds and exact laws: runs that were killed after a few of them computed all again, and never ended."""
@@ -233,6 +234,7 @@ class Mine:
         self.arm = int(feedback + self.rng.laplace(0, self.noise) > 1)
 
 
+@pytest.mark.quick("1/scale")
 @pytest.mark.parametrize("name", ["epsilon", "1/scale"])
 def test_a_plain_class_is_built_anew_with_less_noise(name):
     result = falsify(Mine, Claim(epsilon=1.0), pair=PAIR, runs=2_000, weaken=name)
@@ -313,6 +315,7 @@ def test_actions_without_an_exact_law_are_at_least_as_private_as_the_release():
     assert false - true < 0.1
 
 
+@pytest.mark.slow(reason="exact laws on several grids")
 def test_a_law_whose_grid_is_too_coarse_says_nothing():
     """Without noise this learner's epsilon is 0.72, but on a grid its law does not converge at a hundredth."""
     entry = lookup("agarwal-singh/reduction-exp2")

@@ -77,6 +77,7 @@ def test_leakage_by_round_is_exact_and_grows():
     assert all(a <= b + 1e-9 for a, b in zip(leak["epsilon"], leak["epsilon"][1:], strict=False))
 
 
+@pytest.mark.slow(reason="an audit by round")
 def test_leakage_by_round_of_a_sampled_attack_is_a_lower_bound():
     # Plain EXP3 at T = 8: exactly 6.558 (spec). Six prefixes at alpha = 0.01 each, seed 0.
     parameters = {"eta": 0.5, "gamma": 0.1}

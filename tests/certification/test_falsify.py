@@ -32,6 +32,7 @@ def certified(name, runs, *, neighbours="replace", surface="actions", parameters
 
 
 # The issue's figures at a tenth of its larger budgets; each seeded, so these are deterministic.
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(
     ("name", "runs", "options", "least", "most", "verdict"),
     [
@@ -84,6 +85,7 @@ def test_result_does_not_depend_on_the_number_of_workers():
     assert one.pair.to_json() == two.pair.to_json()
 
 
+@pytest.mark.slow(reason="repeated audits")
 def test_seeds_give_other_runs():
     learner = BatchedLaplace(inner=EXP3, epsilon=1.0, batch=1)
     bounds = {falsify(learner, Claim(epsilon=1.0), rounds=4, runs=5000, seed=seed).epsilon_lower for seed in range(4)}
@@ -124,6 +126,7 @@ def test_release_leaks_at_least_as_much_as_actions():
     assert release.epsilon_lower > 0.95 > actions.epsilon_lower
 
 
+@pytest.mark.slow(reason="one game more")
 def test_three_arms_have_no_exact_law():
     learner = BatchedLaplace(inner=Exp3(arms=3, eta=2.0, gamma=0.02), epsilon=8.0, batch=1)
     result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=20_000)
@@ -300,6 +303,7 @@ def test_a_learner_that_keeps_state_is_refused():
         falsify(Keeps, Claim(epsilon=1.0), rounds=3, arms=2, runs=200)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("modulus", [2, 4, 8])
 def test_a_counter_of_calls_is_state_too(modulus):
     """Whole blocks bring the counter back to where it was."""
@@ -372,6 +376,7 @@ def test_small_audits_start_no_processes(monkeypatch):
     assert set(started) == {2}
 
 
+@pytest.mark.slow(reason="the same record for any number of processes is quick")
 @pytest.mark.parametrize(
     "epsilon", [1.0, pytest.param(1.2, marks=pytest.mark.slow)]
 )  # one that survives, one that ends within an epoch

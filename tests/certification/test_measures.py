@@ -111,6 +111,7 @@ def test_what_is_not_done_in_other_measures_is_refused_in_one_line_before_a_run_
         smoke_test(learner, Claim(measure=ZCDP(1.0)), rounds=100)
 
 
+@pytest.mark.slow(reason="several whole audits")
 def test_the_counts_of_a_function_are_kept_and_an_interrupted_audit_ends_alike(tmp_path):
     file = tmp_path / "plan.toml"
     file.write_text('[[claims]]\ntarget = "mechanisms/gaussian"\nzcdp = 0.4\nruns = 3000\n')

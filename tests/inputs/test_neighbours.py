@@ -61,6 +61,7 @@ def rows(data):
     return [repr(item.tolist() if isinstance(item, np.generic | np.ndarray) else item) for item in data]
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize(
     ("form", "relation"),
     [
@@ -109,6 +110,7 @@ def test_where_keeps_records_in_the_domain():
     assert any(side != sorted(side) for pair in draw(neighbours(LISTS.map(sorted)), 20, seed=0) for side in pair)
 
 
+@pytest.mark.slow(reason="many drawn inputs")
 def test_the_seed_alone_decides(monkeypatch, tmp_path):
     """Neither code that was loaded since, nor a profile, nor another test of Hypothesis around it."""
     pairs = neighbours(st.lists(st.integers(), max_size=4))
@@ -252,6 +254,7 @@ def test_a_function_may_be_the_relation_of_parts_of_different_length():
         assert case.left["nodes"] == case.right["nodes"]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "strategy",
     [
@@ -269,6 +272,7 @@ def test_numbers_beside_lists_are_no_table_whatever_takes_their_places(strategy)
     assert not any(is_table(side) for case in [*first, *filter(None, more)] for side in (case.left, case.right))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("relation", ["replace", "substitute-feature", "add-remove"])
 @pytest.mark.parametrize(
     "record",
@@ -292,6 +296,7 @@ def test_records_may_be_of_several_forms(record, relation):
             assert all(type(one) is type(other) for one, other in held)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("relation", ["replace", "substitute-feature", "add-remove"])
 @pytest.mark.parametrize(
     "strategy",
@@ -328,6 +333,7 @@ def test_what_is_simpler_is_allowed_too():
     assert all(len(set(side)) == len(side) for other in simpler for side in (other.left, other.right))
 
 
+@pytest.mark.slow(reason="many drawn inputs")
 def test_without_a_user_no_data_has_fewer_records_than_the_strategy_allows():
     visits = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), min_size=2, max_size=6)
     pairs = neighbours(visits, "user")
@@ -338,6 +344,7 @@ def test_without_a_user_no_data_has_fewer_records_than_the_strategy_allows():
     assert min(len(side) for pair in sides for side in pair) == 2
 
 
+@pytest.mark.slow(reason="many searches")
 def test_many_first_pairs_are_alike_but_for_one_record():
     """Others that are zero in every feature, with labels of both classes: what LogisticRegression's fault needs."""
     value, label = st.sampled_from([0.0, 100.0, -100.0]), st.integers(0, 1)

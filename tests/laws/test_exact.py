@@ -81,6 +81,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(("learner", "worlds", "surface", "expected"), TABLE)
 def test_table(learner, worlds, surface, expected):
     epsilons = exact_epsilon(learner, worlds, surface=surface)
@@ -165,6 +166,7 @@ def test_the_grid_reaches_as_far_as_the_steps(eta):
     assert np.bincount(index, minlength=16) / runs == pytest.approx(p, abs=6 * math.sqrt(0.1 / runs))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("learner", "left", "right", "expected"),
     [
@@ -205,6 +207,7 @@ def test_the_worst_pair_is_worst_where_something_shows():
         assert whys == []
 
 
+@pytest.mark.slow(reason="exact laws of all standard pairs")
 def test_pairs_without_an_exact_value_are_told():
     """One of them cost all others theirs: with epsilon 20, 0 was printed for 40."""
     result = overclaim("exact", "agarwal-singh/ftrl-experts", "--rounds", 4, "--epsilon", 20)
@@ -267,6 +270,7 @@ def test_a_last_round_that_nothing_follows_leaks_nothing():
         assert exact_epsilon(batched(0.5, 0.1), Pair(world, other), surface=surface)[0.0] == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("draws", [1, 2, 3])
 def test_density_of_laplace_differences(draws):
     x = np.linspace(-60, 60, 120_001)
@@ -296,6 +300,7 @@ def test_ftrl_messages_have_the_law_they_claim():
     np.testing.assert_array_equal(ratio, np.round(ratio, 9))  # the last bits of a float can tell the worlds apart
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("left", "right", "expected"),
     [

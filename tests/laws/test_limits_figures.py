@@ -38,6 +38,7 @@ def test_htinf_without_noise():
     assert f"{six[0.0]:.2f} at T = 6 and {nine[0.0]:.2f} at T = 9, and {nine[0.01]:.2f} at delta = 0.01" in PAGE
 
 
+@pytest.mark.slow(reason="exact laws of all standard pairs, with noise and without")
 def test_exp2_explores_too_much_to_show_anything():
     entry = lookup("agarwal-singh/reduction-exp2")
     setting = entry.setting(rounds=8)

@@ -75,6 +75,7 @@ def test_small_deltas_keep_their_digits(monkeypatch):
     assert epsilons[-1] <= top
 
 
+@pytest.mark.slow(reason="two exact laws")
 def test_states_in_which_an_arm_is_never_played_lose_no_sequence():
     """Without exploration far states divide by 0: the exact epsilon was given as 0."""
     pair = first_round(4, 1, 0, suffix=1)
@@ -125,6 +126,7 @@ def test_a_replayed_law_is_compared_by_its_logarithms():
     assert epsilons[1e-3] == 0.0
 
 
+@pytest.mark.slow(reason="exact laws on a grid")
 def test_numerical_laws_refuse_deltas_below_their_resolution():
     learner = Ftrl(domain=EntropySimplex(2), rounds=4, eta=0.5, noise=Laplace(4.0))
     pair = Pair([[1, -1], [0, 0], [0, 0], [0, 0]], [[-1, 1], [0, 0], [0, 0], [0, 0]])

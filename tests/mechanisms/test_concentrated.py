@@ -81,6 +81,7 @@ def test_the_analytic_gaussian_is_exactly_its_claim():
     assert mechanism.exact.mu == pytest.approx(1 / mechanism.sigma)
 
 
+@pytest.mark.slow(reason="many draws")
 def test_discrete_noise_has_its_law():
     """20,000 draws, chi-squared at 1e-6."""
     mechanism = DiscreteGaussianMechanism(0.5)

@@ -30,6 +30,7 @@ def test_the_largest_log_ratio_is_the_exact_epsilon(name, left, right, epsilon):
     assert np.abs(ratio).max() == pytest.approx(epsilon, abs=6e-4)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "name",
     [
@@ -83,6 +84,7 @@ def test_the_mean_and_deviation_over_chance_are_those_of_drawn_counts(right, wro
     assert deviation == pytest.approx(seen.std(), rel=0.03)
 
 
+@pytest.mark.slow(reason="the law of 200,000 runs")
 def test_a_perfect_attack_on_a_rare_event_varies():
     """Three wrong guesses are expected of the best event of svt6: the bound's deviation is a twelfth of it."""
     specimen = zoo()["mechanisms/svt6"]

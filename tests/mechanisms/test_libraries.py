@@ -195,6 +195,7 @@ def test_an_entry_is_audited_where_its_library_is(name, library):
     assert record["quotation"]["text"]
 
 
+@pytest.mark.slow(reason="it loads a library")
 def test_the_relation_of_a_claim_is_said_also_of_the_smallest_inputs(monkeypatch):
     """Of a reading as of a documented claim: each relation is a claim of its own."""
     entry = ENTRIES["libraries/diffprivlib/count_nonzero"]

@@ -266,6 +266,7 @@ runs = 200_000
 """
 
 
+@pytest.mark.slow(reason="a whole audit, twice; of learners it is quick")
 @pytest.mark.parametrize("after", [pytest.param(1, marks=pytest.mark.slow), 9])
 def test_a_mechanism_killed_at_any_block_is_resumed_from_it(folder, monkeypatch, after):
     """kill -9 inside the audit: the finished blocks are not played again, and the record is the same."""
@@ -343,6 +344,7 @@ def test_an_interrupted_run_is_resumed_or_removed():
     assert "--resume goes on with an interrupted run and --restart removes it: give one of them" in result.stderr
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("file", "old", "new"), [("plan.toml", "runs = 2_000", "runs = 2_001"), ("mine.py", "integers(2)", "integers(1)")]
 )

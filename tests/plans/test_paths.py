@@ -126,6 +126,7 @@ def test_what_would_overwrite_another(folder, words, told):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow(reason="whole runs")
 def test_a_file_of_the_users_survives_the_look_whether_a_folder_can_be_written(folder):
     (folder / ".writable").write_text("mine")
     (folder / "plan.toml").write_text('[[claims]]\ntarget = "mechanisms/laplace"\nepsilon = 1\nruns = 500\n')
@@ -162,6 +163,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow(reason="a whole command")
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path, jobs):
     """Not for what is imported after the target was loaded, nor in other processes; other neighbours are its own."""
@@ -180,6 +182,7 @@ def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path, jo
     assert ("2 falsified" if jobs == 2 else "FALSIFIED") in done.stdout
 
 
+@pytest.mark.slow(reason="whole runs")
 def test_files_may_begin_with_a_mark_of_their_order_of_bytes(folder):
     """Some editors of Windows write one; a plan with it was an "Invalid statement (at line 1, column 1)"."""
     plan = '[[claims]]\ntarget = "agarwal-singh/reduction-threshold"\nrounds = 2\nruns = 200\n'

@@ -246,6 +246,7 @@ def test_a_claim_that_crashed_still_costs_its_share():
     assert [c["verdict"] for c in claims] == ["SURVIVED", "SURVIVED"]
 
 
+@pytest.mark.slow(reason="whole runs")
 def test_without_an_alpha_each_claim_stands_for_itself(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(TEXT.replace("alpha = 0.05\n", ""))

@@ -48,6 +48,7 @@ class _Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow(reason="whole runs")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_verdicts_are_on_the_terminal_as_they_come_the_long_audits_begun_first(monkeypatch, jobs):
     runs = {"agarwal-singh/reduction-threshold": 3000, "asi-raman-talwar/batched-threshold": 9000}

@@ -61,6 +61,7 @@ def audit(cluster=None, memory=None, runs=400_000, **options):
     return falsify(LEARNER, claim, pair=PAIR, runs=runs, seed=3, memory=memory, cluster=cluster, **options).blocks
 
 
+@pytest.mark.slow(reason="runs on a cluster")
 def test_the_same_record_as_on_one_machine(machines, folder):
     machines.keep()
     here = run("--out", "here")
@@ -80,6 +81,7 @@ def test_the_same_counts_with_kernels(machines):
     assert fast != audit()
 
 
+@pytest.mark.slow(reason="runs on a cluster")
 def test_sums_of_blocks_are_items_of_large_audits(machines):
     """The number of blocks that are computed together never changes a count, and each sum is kept once."""
     machines.keep()
@@ -117,6 +119,7 @@ def test_a_check_and_what_its_record_says(machines):
     assert claims[0] == claims[1]
 
 
+@pytest.mark.slow(reason="runs on a cluster")
 def test_a_module_that_is_another_on_the_worker(machines, folder, monkeypatch):
     """A target by the name of its module: the worker has its own copy, or none."""
     machines.keep()
@@ -147,6 +150,7 @@ def test_the_exception_of_audited_code(machines, folder):
     assert "Coin.update raised KeyError: 'there' (round 1, run 0)" in result.stderr
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "kind",
     [

@@ -166,6 +166,7 @@ def test_exp3_plays_the_same(arms, gamma):
     assert_same(Exp3(arms=arms, eta=0.3, gamma=gamma), pair(9, arms))
 
 
+@pytest.mark.slow(reason="it compiles kernels of its own")
 @pytest.mark.parametrize("surface", ["actions", "release"])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_batched_exp3_plays_the_same(batch, surface):
@@ -270,6 +271,7 @@ def test_the_width_of_a_block_changes_nothing():
     assert_same(many, pair(3, kernels.FEW))
 
 
+@pytest.mark.slow(reason="it compiles a kernel of its own")
 def test_another_seed_plays_otherwise():
     learner = Exp3(arms=2, eta=0.3)
     plays = [kernels.play(learner, pair(4, 2), CounterDraws(seed), RUNS) for seed in (0, 1)]

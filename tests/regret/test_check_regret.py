@@ -84,6 +84,7 @@ class Unsteady:
         self.losses += losses
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("first", "seed", "bound", "verdict", "shown"),
     [(12, 4, 6.0, VIOLATED, "steady"), (20, 2, 24.0, UNDECIDED, "unsteady"), (12, 4, 60.0, HOLDS, "unsteady")],
@@ -106,6 +107,7 @@ def test_what_is_shown_beside_a_verdict_is_what_decides(first, seed, bound, verd
     assert (audit.regret.mean == max(audit.means.values())) == (verdict == HOLDS)
 
 
+@pytest.mark.slow(reason="2,000 runs of 256 rounds")
 def test_a_function_of_the_horizon_is_judged_on_its_growth_too():
     """The regret is T / 2: below 2.2 T^(3/4) at T = 256, where that binds from T = 24 on, but it grows faster."""
     assert overclaim.check_regret(UNIFORM, lambda t: 0.7 * t, rounds=256, runs=400).growth_verdict == HOLDS
@@ -193,6 +195,7 @@ def hedge(arms, rounds):
     return Ftrl(domain=EntropySimplex(arms), rounds=rounds, eta=eta, noise=Laplace(0.0))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("learner", "bound"),
     [
@@ -334,6 +337,7 @@ def test_the_fixture_fails_a_test_whose_bound_is_violated_or_open(pytester):
     result.stdout.fnmatch_lines(["the bound of 64 on the expected regret of Exp3 is VACUOUS in 64 rounds: *"])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("bound", "growth"), [(lambda t: 15 + 0.51 * t, HOLDS), (lambda t: 0.7 * t if t >= 24 else math.inf, None)]
 )
@@ -342,6 +346,7 @@ def test_a_bound_that_holds_is_not_outgrown_for_its_constant_or_where_it_says_no
     assert overclaim.check_regret(UNIFORM, bound, rounds=512, runs=200).growth_verdict == growth
 
 
+@pytest.mark.slow(reason="long horizons")
 def test_a_bound_is_as_steep_as_where_growth_is_judged():
     """The regret is T / 2, in a game of which the bound says something from T = 128 on and grows as T up to T = 1024.
 
@@ -352,6 +357,7 @@ def test_a_bound_is_as_steep_as_where_growth_is_judged():
     assert audit.bound_slope == pytest.approx(1.0)
 
 
+@pytest.mark.slow(reason="sums of many terms")
 def test_a_sum_over_the_rounds_is_refused_as_a_bound():
     """It was asked at T = 2^60, and never answered."""
     with pytest.raises(ValueError, match=r"a bound on regret must be a formula, for it is asked at T = 2\^60 too: at"):

@@ -33,6 +33,7 @@ def bound(value):
     return RegretClaim(bound=lambda setting, _: value * setting.rounds / 64, exponent=1.0, source="ours")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("value", "verdict"), [(40.0, HOLDS), (25.0, VIOLATED), (32.0, UNDECIDED)])
 def test_an_early_measurement_ends_where_the_bound_is_decided(value, verdict):
     audit = audit_regret(UNIFORM, GAME, EARLY, sequences=gap, claim=bound(value))
@@ -83,6 +84,7 @@ def test_a_kernel_pays_what_the_protocol_pays(learner, monkeypatch):
     assert np.unique(fast.totals).size > 5
 
 
+@pytest.mark.slow(reason="it loads numba")
 def test_what_has_no_kernel_is_played_without():
     pytest.importorskip("numba")
     learner = Threshold(arms=2, threshold=0.5)

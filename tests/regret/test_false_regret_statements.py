@@ -11,6 +11,7 @@ from overclaim.audit.regret.false_regret_statements import false_utility_claims,
 from overclaim.reports.command_line.cli import main
 
 
+@pytest.mark.slow(reason="ten seconds; `make audit` searches for the same witnesses")
 def test_false_utility_claims_come_with_witnesses():
     claims = false_utility_claims()
     assert [claim.verdict for claim in claims] == ["FALSIFIED"] * 8

@@ -32,6 +32,7 @@ def documented(name):
     return re.search(rf"`{re.escape(name)}`.*?```yaml\n(.*?)```", text, re.DOTALL).group(1)
 
 
+@pytest.mark.lint
 def test_the_action_and_the_workflow_keep_their_schemas(tmp_path):
     checked("check-jsonschema", "--builtin-schema", "vendor.github-actions", ROOT / "action.yml")
     workflow = tmp_path / "privacy.yml"
@@ -42,6 +43,7 @@ def test_the_action_and_the_workflow_keep_their_schemas(tmp_path):
         checked("check-jsonschema", "--builtin-schema", "vendor.github-workflows", workflow)
 
 
+@pytest.mark.lint
 def test_the_hook_and_its_use_keep_their_schemas(tmp_path):
     checked("pre-commit", "validate-manifest", ROOT / ".pre-commit-hooks.yaml")
     config = tmp_path / ".pre-commit-config.yaml"
@@ -52,6 +54,7 @@ def test_the_hook_and_its_use_keep_their_schemas(tmp_path):
         checked("pre-commit", "validate-config", config)
 
 
+@pytest.mark.slow(reason="whole commands, in a repository of its own")
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_every_push_is_audited_as_documented(tmp_path):
     """Also one that deletes the plan, or changes other files than code; with a shell in place of overclaim."""

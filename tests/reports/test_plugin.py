@@ -96,6 +96,7 @@ def test_promises_are_tests(project, workers):
     result.stdout.no_fnmatch_line("*plugin.py:*")
 
 
+@pytest.mark.slow(reason="a pytest within pytest")
 def test_budget_and_seed_of_the_command_line(pytester):
     pytester.makepyfile(learners=LEARNERS)
     pytester.makepyfile(
@@ -244,6 +245,7 @@ class TestWide:
 """
 
 
+@pytest.mark.slow(reason="a pytest within pytest")
 def test_fixtures_of_every_scope(pytester):
     """Each audits with the markers of what it belongs to, and is repeated by its name."""
     pytester.makepyfile(learners=LEARNERS, test_wide=WIDE)
@@ -346,6 +348,7 @@ def test_early(falsify):
 """
 
 
+@pytest.mark.slow(reason="a pytest within pytest")
 def test_mechanisms_are_audited_as_learners_are(pytester):
     pytester.makepyfile(MECHANISM)
     result = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider")
@@ -376,6 +379,7 @@ def test_user(falsify):
 """
 
 
+@pytest.mark.slow(reason="a pytest within pytest")
 def test_learners_are_audited_on_rounds_as_mechanisms_on_inputs(pytester):
     pytester.makepyfile(ROUNDS)
     result = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider")

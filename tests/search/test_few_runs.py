@@ -47,6 +47,7 @@ def epsilon_of_hedge(pair):
 
 
 # Seeded: there is nothing that could alarm falsely.
+@pytest.mark.slow(reason="it is about power")
 def test_few_runs_find_a_pair_that_tells():
     """Of these searches 4 found pairs of epsilon below 1, judged by the last stage alone, of half the runs."""
     claim, learner = Claim(epsilon=1.0), Hedge()

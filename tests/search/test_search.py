@@ -261,6 +261,7 @@ class LateLeak:
         state["round"] += 1
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("round_", [5, 18, 23])
 def test_a_leak_of_one_round_is_found(round_):
     """Families differ in the first round or the middle one; a learner that tells nothing has no such pairs.
@@ -486,8 +487,7 @@ def test_few_sequences_promise_their_best_event_and_many_what_is_guessed():
     for rounds, low, high in ((2, 1.5, 2.5), (14, 0.4, 1.2)):
         learner, claim, _ = prepared("agarwal-singh/reduction-threshold", rounds=rounds)
         audit = Learned(learner=learner, claim=claim, budget=Budget(runs=200_000, seed=0, confidence=0.99))
-        left = np.ones((rounds, 2))
-        right = left.copy()
+        left, right = np.ones((2, rounds, 2))
         right[0] = -1.0
         assert low < audit.trial()(Pair(left, right), 0, 3000)[0] < high
 

@@ -97,6 +97,7 @@ def test_false_alarms_are_at_most_alpha(epsilon, delta, looks):
         assert total > 0.01  # and not needlessly below
 
 
+@pytest.mark.slow(reason="repeated audits; it is about power")
 @pytest.mark.parametrize(
     ("epsilon", "most", "audits"),
     [
@@ -206,6 +207,7 @@ def test_an_early_audit_can_be_underpowered():
     assert detectable_epsilon(9.0, 200, delta=0.0, alpha=0.01) == math.inf
 
 
+@pytest.mark.slow(reason="repeated audits; it is about power")
 def test_what_a_budget_catches():
     """The stated power by simulation: 400 samples, the mean below 0.82 with probability < 1e-6."""
     caught = detectable_epsilon(1.0, 2000, delta=0.0, alpha=0.05)

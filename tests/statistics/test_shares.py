@@ -104,6 +104,7 @@ def test_early_audits_toss_a_fair_coin():
     assert kept(0.5, outcome.certificate.counts)
 
 
+@pytest.mark.slow(reason="a run and a check")
 def test_the_record_and_the_report_say_the_share(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text('[[claims]]\ntarget = "mechanisms/noisy-max-3"\nepsilon = 1\nruns = 20000\n')

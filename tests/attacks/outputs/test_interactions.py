@@ -130,6 +130,7 @@ def test_what_columns_say_only_together_is_found_and_said_of_other_runs(kind):
     assert np.mean(said == left[2000:]) > 0.853
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(6101, 6105))
 def test_columns_that_are_independent_say_nothing_together(seed):
     """What each says alone is no pair's: a false alarm has chance 1e-6 for each seed and kind of columns."""
@@ -248,6 +249,7 @@ class HiddenInOneArm(HiddenInTwoArms):
         return drawn
 
 
+@pytest.mark.slow(reason="20,000 runs of 64 rounds")
 def test_one_arm_of_many_rounds_is_not_lost_among_the_features_of_all():
     """A regression on all 500 features of 2,000 runs certified 0: seed 6751; of the guesses .88 are right."""
     result = falsify(HiddenInOneArm(), Claim(epsilon=1.0), rounds=64, runs=20_000, seed=6751)

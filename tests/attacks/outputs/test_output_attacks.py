@@ -146,6 +146,7 @@ def test_a_table_of_rare_outcomes_takes_the_word_of_a_regression_that_holds():
     assert np.abs(errors).max() < 0.6
 
 
+@pytest.mark.slow(reason="450,000 runs")
 def test_weak_evidence_is_screened_on_many_runs():
     """A shift by .02 in one of 6 columns: 7 standard errors of all runs, 2 of those looked at first."""
     rng = np.random.default_rng(3)
@@ -267,6 +268,7 @@ def test_whole_numbers_are_numbers_and_their_atoms_are_special():
     assert with_atoms.values.tolist() == [-999.0, 0.0]
 
 
+@pytest.mark.slow(reason="many columns")
 def test_a_regression_is_on_the_features_that_its_scores_of_other_runs_were_judged_by():
     """Each half of the training runs took one feature of 973, and all of them took all: .13 was certified: seed 8996.
 

@@ -31,6 +31,7 @@ SHOWN = {
 }
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("rows", "shown"), [(64, "list"), (512, "signs"), (MOST_ROWS, "text")])
 def test_a_response_with_twice_its_epsilon_is_falsified(rows, shown):
     """Of an epsilon of 2 among 1,024 rows nothing was certified."""
@@ -58,6 +59,7 @@ def test_no_parity_is_found_where_row_and_bit_say_nothing():
     assert found < 5
 
 
+@pytest.mark.slow(reason="one form of output more")
 def test_what_a_hash_that_was_drawn_says_of_the_parity_is_found():
     """A Hadamard count mean sketch of twice its epsilon: .54 was certified, and a claim of 1 survived."""
 

@@ -137,6 +137,7 @@ def test_arm_is_held_within_a_batch_and_exact_epsilons_agree_with_the_expectatio
         assert worst > 1.5 * claim.epsilon
 
 
+@pytest.mark.slow(reason="four exact laws")
 def test_corrected_holds_on_symmetric_losses():
     for name, parameters in (("batched-threshold", {}), ("exp4-local", asi_raman_talwar.SHARP)):
         entry = lookup(f"asi-raman-talwar/{name}")
@@ -211,6 +212,7 @@ def mean_regret(learner, losses, runs, seed=0):
     return regrets.mean(), regrets.std() / math.sqrt(runs)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["batched-exp3", "exp4-local"])
 def test_regret_is_below_the_derived_bound(name):
     """Seed 0, 100 runs; six standard errors. At epsilon = 20 and T = 4096 the bounds say something."""

@@ -216,6 +216,7 @@ def test_action_likelihood_is_the_integral_over_censored_sums():
     assert kinds == {True, False}
 
 
+@pytest.mark.slow(reason="many runs")
 def test_likelihood_ratio_has_mean_one():
     """E_left[exp(-ratio)] = 1: six standard errors of 2e4 runs, chance 2e-9; for full information and bandit."""
     for name, rounds in (("pftal", 8), ("pftal-lipschitz", 4), ("pftal-bandit", 4)):

@@ -214,6 +214,7 @@ def test_the_headline_of_what_survived_says_what_was_not_tested(untested, words)
     assert headline_words({"claims": audited}) == words
 
 
+@pytest.mark.slow(reason="three audits")
 def test_check_says_whose_claim_it_is_and_what_the_authors_could_answer():
     done = CliRunner().invoke(main, ["check", "agarwal-singh/reduction-threshold", "--runs", "4000"])
     assert done.exit_code == 1, done.output

@@ -327,6 +327,7 @@ def test_exact():
     assert "FTRL is exact with entropy over two arms" in on_a_ball  # it was said to be entropy FTRL
 
 
+@pytest.mark.slow(reason="several bounds of power; their numbers are tested in tests/statistics")
 def test_power():
     printed = json.loads(overclaim("power", "--epsilon", 1, "--runs", 10_000, "--json").stdout)
     assert 1.05 < printed["detectable_epsilon"] < 1.15
@@ -411,6 +412,7 @@ def test_regret():
         assert message in refused.stderr
 
 
+@pytest.mark.slow(reason="shrinking itself is tested in tests/plans")
 def test_shrink_prints_two_short_lists_and_a_replay_that_gives_the_same_bound():
     words = ("agarwal-singh/reduction-threshold", "--rounds", 4, "--runs", 20_000)
     lines = check(*words, "--shrink").output.splitlines()
@@ -434,6 +436,7 @@ def test_regret_of_a_users_mechanism_is_refused_for_what_it_is(tmp_path):
         assert f"regret is measured for learners, {target} is a mechanism" in result.output
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("words", "note"),
     [

@@ -178,6 +178,7 @@ def test_a_fault_of_our_own_exits_70(monkeypatch):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow(reason="a run of several claims")
 def test_a_record_that_cannot_be_written_costs_no_other_claim_its_own(tmp_path, monkeypatch):
     real = record.claim_record
 
@@ -221,6 +222,7 @@ def test_a_measurement_of_the_catalogue_that_cannot_be_written_costs_only_its_li
     json_text(written)
 
 
+@pytest.mark.quick("compiling")
 @pytest.mark.parametrize("fault", ["{{ 1 // 0 }}", "{{ 1 | unknown }}"], ids=["running", "compiling"])
 def test_a_fault_of_a_template_is_our_own(tmp_path, monkeypatch, fault):
     monkeypatch.setattr(html, "PackageLoader", lambda _: DictLoader({"report.html": fault}))
@@ -269,6 +271,7 @@ class Interrupted(Sound):
 """
 
 
+@pytest.mark.quick("Interrupted-1")
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["Killed", "Interrupted"])
 def test_whatever_a_claim_does_to_its_process_the_others_are_written(own, name, jobs):
@@ -286,6 +289,7 @@ CHECK = ["check", "agarwal-singh/reduction-threshold", "--epsilon", "1", "--roun
 CHECK.append("1")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("words", [CHECK, [*CHECK, "--json"], ["--help"], ["check", "--help"]])
 def test_a_full_stdout_is_no_verdict(words):
@@ -294,6 +298,7 @@ def test_a_full_stdout_is_no_verdict(words):
     assert (done.returncode, done.stderr) == (2, "overclaim: cannot write to stdout: No space left on device\n")
 
 
+@pytest.mark.slow(reason="a full stdout is its quick sibling")
 @pytest.mark.parametrize("words", [CHECK, ["list"]])
 def test_a_reader_that_has_gone_is_no_verdict(words):
     reader, writer = os.pipe()
@@ -309,6 +314,7 @@ ENDED = {
 }
 
 
+@pytest.mark.quick(1)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 @pytest.mark.parametrize("name", sorted(ENDED))
 def test_what_ends_the_process_or_its_imports_exits_4_with_one_line(own, name):
@@ -326,12 +332,14 @@ def test_a_timer_that_a_target_has_set_ends_with_its_audit(own):
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
+@pytest.mark.slow(reason="a whole command")
 def test_what_a_target_registers_for_the_end_is_no_verdict(own):
     words = ["check", "own.py:Later", "--epsilon", "1", "--rounds", "2", "--runs", "2000", "--jobs", "1"]
     done = subprocess.run(COMMAND + words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.split()[0]) == (UNDERPOWERED, "UNDERPOWERED"), done.stderr
 
 
+@pytest.mark.slow(reason="two whole commands")
 def test_closed_streams_are_no_verdict():
     for closing in (">&-", "<&- >&- 2>&-"):
         shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *COMMAND, *CHECK]
@@ -339,6 +347,7 @@ def test_closed_streams_are_no_verdict():
     assert FALSIFIED == 1
 
 
+@pytest.mark.slow(reason="a whole command that starts processes")
 def test_a_run_on_own_code_needs_no_stderr(tmp_path):
     """The start of a process asked for it: an internal error, 70."""
     (tmp_path / "own.py").write_text("def noisy(data, rng):\n    return data + rng.laplace()\n")
@@ -364,6 +373,7 @@ def noisy(data, rng):
 """
 
 
+@pytest.mark.slow(reason="a whole command")
 @pytest.mark.parametrize(
     "words",
     [["check", "--runs", "2000", "--jobs", "1"], pytest.param(["run", "--jobs", "1"], marks=pytest.mark.slow)],

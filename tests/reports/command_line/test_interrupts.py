@@ -138,6 +138,7 @@ run()
 """
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("module", "way"),
     [
@@ -154,6 +155,7 @@ def test_ctrl_c_while_modules_load_is_one_line_too(module, way):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "overclaim: interrupted\n")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("end", WORDS)
 def test_the_exit_code_is_that_of_the_request_also_where_a_text_is_executed(tmp_path, end):
     """Modules with data classes do; Python then ended `python -m overclaim` by SIGINT, whatever our exit code."""
@@ -164,6 +166,7 @@ def test_the_exit_code_is_that_of_the_request_also_where_a_text_is_executed(tmp_
     assert (done.returncode, done.stderr) == (128 + end, f"overclaim: {WORDS[end]}\n")
 
 
+@pytest.mark.slow(reason="it waits until worker processes load")
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="it looks for worker processes in /proc")
 def test_ctrl_c_while_worker_processes_load_is_two_lines(tmp_path):
     """Each of them printed the traceback of the import that it was at."""
@@ -211,6 +214,7 @@ run()
 )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("starts", [STARTS, LEFT], ids=["", "a lock is left"])
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_the_end_while_processes_start_is_two_lines(tmp_path, end, starts):
@@ -246,6 +250,7 @@ run()
 """
 
 
+@pytest.mark.slow(reason="it waits until worker processes compute")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_the_end_while_processes_compute_is_one_line(end):
     """Every second one printed tracebacks: joblib sent more to processes that Python had ended."""
@@ -307,6 +312,7 @@ def accepted(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow(reason="several whole commands")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_the_end_of_a_comparison_with_a_baseline_is_no_crash_of_the_target(accepted, end):
     """It was recorded as one, "the target raised KeyboardInterrupt", and the ledger was gone."""

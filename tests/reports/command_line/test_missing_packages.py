@@ -27,6 +27,7 @@ def record(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow(reason="a process that imports everything anew")
 def test_a_report_without_matplotlib(tmp_path, record):
     page = tmp_path / "page.html"
     assert overclaim("report", record, "--html", page).exit_code == 0
@@ -54,6 +55,7 @@ run()
 """
 
 
+@pytest.mark.slow(reason="a process that imports everything anew")
 def test_a_report_where_matplotlib_may_write_nowhere(tmp_path, record):
     """As in a container that is read-only but for the folder of results: a run ended with 2 after all its work."""
     page = tmp_path / "page.html"
@@ -63,6 +65,7 @@ def test_a_report_where_matplotlib_may_write_nowhere(tmp_path, record):
     assert "This page has no figures: matplotlib is not installed" in page.read_text()
 
 
+@pytest.mark.quick("numpy-words2")
 @pytest.mark.parametrize(
     ("package", "words"),
     [

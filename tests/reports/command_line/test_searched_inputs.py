@@ -78,6 +78,7 @@ def test_a_schema_is_searched_and_what_it_found_is_replayed(folder):
     assert json.loads(done.stdout)["epsilon_lower"] == pytest.approx(small["epsilon_lower"], abs=1e-9)
 
 
+@pytest.mark.slow(reason="one search more")
 def test_that_nothing_smaller_was_certified_is_said(folder):
     """As if it had not been tried, nothing was said of a violation that is too weak for trials."""
     (folder / "bits.json").write_text(json.dumps({**UNIT, "items": {"enum": [0, 1]}}))
@@ -99,6 +100,7 @@ def _options(command):
     return [*shlex.split(command)[3:], "--jobs", "1"]
 
 
+@pytest.mark.slow(reason="one search more")
 def test_the_terminal_says_what_was_searched(folder):
     done = check("noisy.py:total", "--inputs", json.dumps(UNIT), "--neighbours", "add-remove", "--runs", "4000")
     assert "searched: " in done.stdout
@@ -123,6 +125,7 @@ def test_arrays_frames_and_nan_come_from_files(folder):
     assert "inputs: left [nan]" in done.stdout
 
 
+@pytest.mark.slow(reason="one search more")
 def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
     (folder / "plan.toml").write_text(
         '[[claims]]\ntarget = "noisy.py:system"\nepsilon = 1\nleft = [3]\nright = [0]\nos_random = true\nruns = 2000\n'

@@ -51,6 +51,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow(reason="of inputs it is quick")
 def test_a_schema_of_rounds_is_searched_and_what_it_found_is_replayed(folder):
     words = ["--inputs", "rounds.json", "--neighbours", "user:3", "--runs", 6000, "--seed", 1]
     record = json.loads(check("my.py:made", *words, "--json").stdout)

@@ -56,12 +56,14 @@ def seen(audited_once):
     return view(audited_once)
 
 
-def test_same_record_same_bytes(record, page):
+def test_same_record_same_bytes(record, page, monkeypatch):
+    monkeypatch.setattr(figures, "drawn", figures.drawn.__wrapped__)
     assert page == render(json.loads(json.dumps(record)))
 
 
 @pytest.mark.slow
 def test_any_number_of_processes_draws_the_same_page(record, page, monkeypatch):
+    monkeypatch.setattr(figures, "drawn", figures.drawn.__wrapped__)
     monkeypatch.setattr(workers, "START", 0.0)  # however little there is to draw
     sent = []
     monkeypatch.setattr(workers, "_on_processes", lambda task, items, jobs: sent.append(jobs) or map(task, items))
@@ -157,6 +159,7 @@ def test_mends_name_the_cases_of_the_same_record(seen):
     }
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("other", "said"),
     [
@@ -199,6 +202,7 @@ def test_other_losses_or_neighbours_are_compared_at_the_same_noise(record):
         assert all(t["claim"]["parameters"] == falsified["parameters"] for t in tried)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("other", "said"),
     [
@@ -293,6 +297,7 @@ def test_ruler_picture_has_the_confidence_of_its_claims(record):
     assert "certified with 0.99987 confidence" in ruler.picture([{**record["claims"][0], "confidence": 0.99987}])
 
 
+@pytest.mark.slow(reason="a page of its own")
 def test_a_shrunk_witness_stands_beside_its_own_bound(record):
     """The largest bound of a published guarantee is of the audited pair; the witness shown is a simpler one."""
     shrunk = copy.deepcopy(record)
@@ -411,6 +416,7 @@ def test_what_is_exact_is_said_to_be_of_the_audited_pair(record):
     assert "<i>Exact</i>: on the audited pair alone" in page
 
 
+@pytest.mark.slow(reason="a page of its own")
 def test_what_is_caught_at_best_is_said_to_be_laplace_noise(record):
     """What shows in rare outputs alone takes a perfect attack more runs: "a true ε this large" was any."""
     page = render(record)
@@ -422,6 +428,7 @@ def test_what_is_caught_at_best_is_said_to_be_laplace_noise(record):
 EXACT = [recipe for recipe in ATTACKS if recipe.exact]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("recipe", EXACT, ids=lambda recipe: recipe.name)
 def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
     """The report had a list of four names: "the score of the sign sequences"."""
@@ -445,6 +452,7 @@ def test_a_record_says_whether_its_attack_is_exact(record):
     assert any(claim["attack_exact"] for claim in record["claims"])
 
 
+@pytest.mark.slow(reason="pages of its own")
 def test_sentences_fit_claims_that_stopped_early_and_pairs_that_differ_in_several_rounds(record):
     early = copy.deepcopy(record)
     assert "it is certified on fresh runs." in render(early)

@@ -101,6 +101,7 @@ def test_a_surprise_below_the_floor_is_bet_on_without_it():
     assert lower_limit(x) < x.mean() < usual
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("draw", "n", "most"),
     [
