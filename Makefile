@@ -10,19 +10,21 @@
 BIN := .venv/bin
 READY := .venv/ready
 
+COMPUTING := audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow
+
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export OMP_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export OPENBLAS_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export MKL_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
+$(COMPUTING): export OMP_NUM_THREADS := 1
+$(COMPUTING): export OPENBLAS_NUM_THREADS := 1
+$(COMPUTING): export MKL_NUM_THREADS := 1
+$(COMPUTING): export MALLOC_TRIM_THRESHOLD_ := 67108864
+$(COMPUTING): export MALLOC_MMAP_THRESHOLD_ := 33554432
 # Hundreds of processes start: none shall compile anew what another one has.
-audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
+$(COMPUTING): export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, docs, lowest, newest, lock, clean'
+	@echo 'also: setup, lint, test-slow, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, docs, lowest, newest, lock, clean'
 
 setup: $(READY)
 
@@ -52,7 +54,7 @@ test-slow: $(READY)
 test-all: test test-slow
 
 # Before a release: long calibrations, kills by the dozen, twins of mutants, and the versions that CI leaves out.
-nightly: $(READY)
+nightly: $(READY) newest
 	@echo 'nightly: the exhaustive tests'
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m nightly
 

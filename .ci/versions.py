@@ -128,7 +128,9 @@ def use(python: Path, folder: Path) -> None:
     for name, text in {"plan.toml": PLAN, "mine.py": MINE, "test_mine.py": TEST}.items():
         (folder / name).write_text(text)
     environment = {**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    environment.pop("PYTHONPATH", None)
+    # None of nine commands shall compile anew what another one has.
+    for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):
+        environment.pop(name, None)
     for code, command in USES:
         done = subprocess.run(
             command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE

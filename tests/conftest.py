@@ -44,23 +44,24 @@ def kept():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Make slow all cases of a test but those that its mark `quick` names: by their ids, or how many come first."""
+    """Move all cases of a test but those that its mark `few` names into the tier that it names."""
     seen, missing = Counter(), set()
     for item in items:
-        mark = item.get_closest_marker("quick")
+        mark = item.get_closest_marker("few")
         if mark is None:
             continue
         test, case = item.nodeid.partition("[")[0], item.callspec.id
-        seen[test] += 1
-        if seen[test] == 1:
+        if test not in seen:
             missing |= {(test, name) for name in mark.args if isinstance(name, str)}
+        seen[test] += 1
         first = mark.args[0] if isinstance(mark.args[0], int) else 0
         if case in mark.args or seen[test] <= first:
             missing.discard((test, case))
         else:
-            item.add_marker(pytest.mark.slow(reason="only its case differs from its quick siblings"))
+            tier = mark.kwargs.get("rest", "slow")
+            item.add_marker(getattr(pytest.mark, tier)(reason="only its case differs from its siblings"))
     if missing and not any("::" in word for word in config.args):
-        raise pytest.UsageError(f"mark quick: expected ids of cases, got {sorted(missing)}")
+        raise pytest.UsageError(f"mark few: expected ids of cases, got {sorted(missing)}")
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def runner(tmp_path):
     return Runner(tmp_path)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("code", [0, 1, 3, 4])
 def test_a_run_with_its_outputs(runner, code):
     done = runner.run(AUDIT, code, baseline="a base.json", arguments="--jobs 2 --seed '3'", out="a folder")
@@ -108,7 +108,7 @@ def test_a_run_with_its_outputs(runner, code):
     assert runner.files["GITHUB_STEP_SUMMARY"].read_text() == "--markdown\n"
 
 
-@pytest.mark.quick(4)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "name",
     [
@@ -156,7 +156,7 @@ def test_arguments_that_would_make_a_green_job_of_nothing(runner, arguments, tol
     assert runner.outputs == []
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("words", [["a b", "c"], ["$(touch pwned)"], ["*"], ["a\nb"], ["it's"], [""]])
 def test_arguments_reach_overclaim_as_they_are(runner, words):
     import shlex
@@ -166,7 +166,7 @@ def test_arguments_reach_overclaim_as_they_are(runner, words):
     assert not (runner.repository / "pwned").exists()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["shlex", "os", "json", "overclaim", "pip", "sitecustomize", "encodings"])
 def test_modules_of_the_audited_repository_stand_in_for_nothing(runner, name):
     (runner.repository / f"{name}.py").write_text("open('pwned', 'w')\nraise SystemExit(9)\n")

@@ -141,7 +141,7 @@ def honest_learner(kind, epsilon, delta):
     return Honest
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="60 audits; of mechanisms CI has 30")
 def test_honest_learners_are_falsified_no_more_than_alpha():
     """At the claim's very boundary; the count's false-alarm probability is 1e-6, by the binomial law at alpha."""
     rng, alarms, audits = np.random.default_rng(), 0, 60 * MORE

@@ -102,6 +102,7 @@ def test_a_plan_has_the_same_counts_without_what_this_processor_has(tmp_path):
         assert whole["numpy"] != other["numpy"]  # the setting reaches NumPy
 
 
+@pytest.mark.few("add-a-learner.md", rest="nightly")
 @pytest.mark.skipif(not plain(), reason="nothing of this processor can be switched off")
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["mechanisms.md", "index.md", "add-a-learner.md", "tutorial.md"])
@@ -133,7 +134,7 @@ def test_threads_are_limited_once_and_again_when_more_is_loaded(monkeypatch):
         assert limited == [1, 1, 1]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_proposals_do_not_hang_on_the_order_of_equal_numbers(seed, monkeypatch):
     """NumPy's unstable sort, with which the estimator orders coordinates, has another order of equals with AVX-512.

@@ -219,14 +219,14 @@ FRESH_BUGS = [
 FRESH_IDS = ["class attribute", "class counter", "default list", "np.random", "random", "pooled losses"]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("cls", "told"), FRESH_BUGS, ids=FRESH_IDS)
 def test_state_that_is_not_the_runs_own_is_caught(cls, told):
     with pytest.raises(LearnerError, match=told):
         check_learner(cls)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("cls", "told"), FRESH_BUGS, ids=FRESH_IDS)
 def test_the_quick_check_catches_it_too(cls, told):
     with pytest.raises(LearnerError, match=told):

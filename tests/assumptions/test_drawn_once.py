@@ -190,7 +190,7 @@ KEEPERS = [
 ]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("make", KEEPERS)
 def test_a_bit_that_is_drawn_once_is_refused_with_every_seed(make):
     for seed in SEEDS:
@@ -259,7 +259,7 @@ class Tape:
         return self.tape.setdefault(key, data[0] + np.random.default_rng(key).normal())
 
 
-@pytest.mark.quick("fixed")
+@pytest.mark.few("fixed")
 @pytest.mark.parametrize("held", [None, threading.Lock()], ids=["copied", "fixed"])
 def test_a_mechanism_may_keep_a_tape(held):
     """Of what could not be emptied the tape grew, and was accused to be a draw that is kept."""
@@ -352,7 +352,7 @@ def cache_by_run():
 SOUND = [rare_mark, lazy_table, one_table_of_two_names, cache_of_a_pure_function, cache_by_run]
 
 
-@pytest.mark.quick("lazy_table", "cache_by_run")
+@pytest.mark.few("lazy_table", "cache_by_run")
 @pytest.mark.parametrize("make", SOUND)
 def test_what_is_sound_is_let_be_with_every_seed(make):
     for seed in SEEDS:
@@ -374,7 +374,7 @@ def forgets(size):
     return Forgets
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [1, 8, 128])
 def test_a_cache_from_which_runs_side_by_side_push_each_others_draws_is_refused(size):
     """Alone a run plays one arm; side by side with others it drew one anew in every round, and survived."""

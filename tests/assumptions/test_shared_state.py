@@ -152,7 +152,7 @@ class Recipe:
         self.past.append(1)
 
 
-@pytest.mark.quick(6)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("learner", "name"),
     [
@@ -324,7 +324,7 @@ class FillsElsewhereToo(Fair):
         return super().act()
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("learner", [Memoising, FillsElsewhereToo])
 def test_a_table_in_the_order_it_was_asked_for_is_let_be(learner):
     for seed in range(3):

@@ -75,7 +75,7 @@ SHOWN = {
 EXTREME = ("beside huge", "huge", "beside heavy tails", "both ends")
 
 
-@pytest.mark.quick(12)
+@pytest.mark.few(12)
 @pytest.mark.parametrize(
     ("form", "runs"),
     [(form, 2000) for form in SHOWN] + [pytest.param(form, 41_000, marks=pytest.mark.slow) for form in EXTREME],
@@ -215,7 +215,7 @@ def in_a_large_sparse_array(value):
     return sparse.coo_array(([1.0, value], ([0, 1], [7, 10**6])), shape=(2, 10**7))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("hide", [in_a_hidden_field, in_a_sparse_matrix, in_a_large_sparse_array])
 def test_a_value_that_the_text_of_an_object_does_not_show_is_seen(hide):
     result = falsify_mechanism(
@@ -288,7 +288,7 @@ def bytes_of_bits(data, rng):
     return (mask_of_bits(data, rng) << 16).to_bytes(16, "little")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("release", [mask_of_bits, bytes_of_bits])
 def test_the_bits_of_whole_numbers_are_seen(release):
     """Seeded: 8592. Thresholds and parities of the numbers tell nothing of one bit in the middle."""
@@ -310,7 +310,7 @@ def in_order_of_columns(data, rng):
     return pytest.importorskip("pandas").DataFrame([in_order(data, rng)])
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mechanism", [in_order, in_order_of_labels, in_order_of_columns])
 def test_the_order_of_keys_labels_and_columns_is_seen(mechanism):
     """Seeded. Keys were sorted before anything looked at them: each was said to be private."""
@@ -389,7 +389,7 @@ def test_numbers_too_large_for_a_float_are_infinite():
     np.testing.assert_array_equal(columns[0], [math.inf, -math.inf])
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1.0, 1e60, 1e200, 1e308])
 def test_features_and_scores_are_finite_and_silent(scale):
     rng = np.random.default_rng(0)
@@ -405,7 +405,7 @@ def test_features_and_scores_are_finite_and_silent(scale):
         assert np.isfinite(attack.learn(train)(features.view(extreme))).all()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("power", [-200, -40, 40, 200])
 def test_the_unit_of_the_outputs_does_not_matter(power):
     """Scores are rounded to 9 digits: in small units every number was 0, and only bins of it were seen."""

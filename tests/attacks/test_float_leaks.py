@@ -37,7 +37,7 @@ def test_preimages_name_the_world():
     assert np.mean(ratio(noise.sample((2000,), Draws(1)) + 1.0) == -np.inf) > 0.5
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("left", "right"), [([0], [1]), ([0.1], [0.7])])
 def test_naive_laplace_is_falsified_by_its_bits(left, right):
     mechanism = zoo()["mechanisms/laplace"].build(1.0)

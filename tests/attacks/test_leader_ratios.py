@@ -64,7 +64,7 @@ def test_density_and_tail_of_laplace_sums(draws):
     assert np.mean(sums > 1.7) == pytest.approx(float(upper_tail(np.array([1.7]), draws)[0]), abs=5.6e-3)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("eta", [0.02, 1.0, 3.0])
 def test_coordinates_of_the_cube_are_likelihood_ratios(eta):
     learner = cube(eta)
@@ -129,7 +129,7 @@ def opposed(arms, rounds, t0):
     return Pair(left, -left)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("domain", "attack"), [(EntropySimplex(2), PrefixRatio), (Cube(1), CoordinateRatio)])
 def test_ratios_of_many_rounds_are_more_than_a_product_of_densities_can_hold(domain, attack):
     learner = Ftrl(domain=domain, rounds=1024, eta=1e-3, noise=Laplace(4.0))

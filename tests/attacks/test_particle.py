@@ -107,7 +107,7 @@ def test_a_late_filter_has_a_path_for_each_node_until_the_round_differs():
     assert all(len(np.unique(row)) == 16 for row in early.fresh)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="60,000 runs of 517 rounds")
 def test_late_filters_of_many_arms_do_not_say_more_than_they_know():
     """60,000 runs, seed fixed. With as many paths as there are after the differing round the two were -4.3 and .0017.
 

@@ -70,7 +70,7 @@ def test_equal_sets_within_sets_and_keys_are_read_alike(hold):
     assert list(scalars(hold(one))) == list(scalars(hold(other)))
 
 
-@pytest.mark.quick("small set", "last", "keys")
+@pytest.mark.few("small set", "last", "keys")
 @pytest.mark.parametrize(
     "kind",
     [
@@ -243,7 +243,7 @@ def with_flag(form, flag, rng):
     return bytes(parts) if form == "bytes" else "".join(map(str, parts))
 
 
-@pytest.mark.quick("words", "bytes")
+@pytest.mark.few("words", "bytes")
 @pytest.mark.parametrize("form", ["rows", "words", "texts", "bytes", "digits"])
 def test_what_stands_late_in_a_text_or_in_a_list_of_texts_is_seen(form):
     """Of the first 64 pieces, or characters, or texts the hundredth is none: seed 26510."""

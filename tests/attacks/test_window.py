@@ -39,7 +39,7 @@ def test_the_laws_of_a_window_are_marginals_of_all_sequences(begin, end):
         np.testing.assert_allclose(some, all_arms.reshape(shape).sum(axis=(0, 2)), rtol=0, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="20,000 runs of 300 rounds")
 def test_the_law_of_a_late_window_is_that_of_long_play():
     """20,000 runs to round 300, seed fixed, sd .0025: on the coarse grid alone all eight arms were alike too often."""
     worlds = pair(300, t0=295)

@@ -127,6 +127,7 @@ def test_every_broken_twin_is_falsified(name):
     assert result.verdict is Verdict.FALSIFIED, str(result)
 
 
+@pytest.mark.few(2, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
 def test_false_alarms(name):
@@ -150,7 +151,7 @@ def test_planted_certification_on_the_pilot_would_be_caught():
     assert alarms > stats.binom.isf(1e-6, 100, 0.05)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "least"),
     [("laplace", 0.93), ("laplace-half-scale", 1.85), ("noisy-max-1", 0.85), ("noisy-max-3", 2.0), ("svt6", 2.2)],
@@ -370,6 +371,7 @@ def test_runs_of_the_left_world_serve_every_pair_with_the_same_left_input():
     assert _of_same_left(2, pairs, samples) == []
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow(reason="other seeds are slow too; it is about power")
 @pytest.mark.parametrize("seed", [402, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (404, 406))])
 def test_a_large_table_does_not_win_by_the_luck_of_its_outcomes(seed):
@@ -454,7 +456,7 @@ def leaks_by_a_rare_key(data, rng):
 DOUBLED = [(leaks_in_one_place, 8000, 4), (leaks_by_a_rare_key, 2000, 6)]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mechanism", "runs", "seeds"), DOUBLED)
 def test_a_pilot_that_promises_little_is_doubled(mechanism, runs, seeds):
     # Seeds are fixed: no chance of a false alarm. With a fifth of the runs alone some of these survive.

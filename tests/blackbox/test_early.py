@@ -52,6 +52,7 @@ def says_its_world(data, draws, runs):
 says_its_world.batched = True
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [batched, tight])
 def test_tight_claims_are_rarely_falsified(mechanism):

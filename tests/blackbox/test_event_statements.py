@@ -108,7 +108,7 @@ def test_an_audit_says_it():
 BITS = "the low-order bits of its floats were not read: --bits does"
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("output", "options", "said"),
     [

@@ -53,7 +53,7 @@ def test_the_bug_that_few_inputs_show_is_found_and_shrunk():
     assert result.searched.refused == 0
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", ["replace", "substitute-feature"])
 def test_a_sound_mechanism_survives_the_search(relation):
     """False with probability 1e-6 each."""

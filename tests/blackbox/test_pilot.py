@@ -98,6 +98,7 @@ def test_the_choice_does_not_depend_on_the_number_of_processes():
     assert alone[1] == together[1] == 240_000
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [20, 29])
 def test_pairs_do_not_race_by_the_luck_of_a_tail(seed):
@@ -111,6 +112,7 @@ def test_pairs_do_not_race_by_the_luck_of_a_tail(seed):
     assert choice._search(Pilot(audit, audit.mechanism, pairs, 0)) == 1
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [3420, 3422, 3428])
 def test_pairs_do_not_race_by_what_log_odds_say_of_rare_runs(seed):

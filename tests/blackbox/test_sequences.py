@@ -135,7 +135,7 @@ class Follows:
 CONTEXTS = st.fixed_dictionaries({"context": st.fixed_dictionaries({"arm": st.integers(0, 1)}), "losses": LOSSES})
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(("relation", "false"), [("replace", True), ("replace-losses", False)])
 def test_contexts_are_replaced_with_their_rounds_unless_they_are_public(relation, false):
@@ -334,7 +334,7 @@ def test_stop_early_and_the_blind_spot_are_those_of_mechanisms():
     assert weak.blind_spot.factor <= 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="60 audits")
 def test_false_alarms_are_as_rare_as_claimed(monkeypatch):
     """At confidence .9 a false alarm has a probability of at most .1; 20 of 60 are less likely than 1e-6."""
     inputs = neighbours(SEQUENCES)

@@ -40,7 +40,7 @@ def count(data, rng):
     return len(data) + rng.laplace(scale=0.5)
 
 
-@pytest.mark.quick("budget")
+@pytest.mark.few("budget")
 @pytest.mark.parametrize("stop", ["budget", "early"])
 def test_small_integers_and_floats_of_numpy_say_what_pythons_do(stop):
     """They overflow in sums, and the overflow was said to be the learner's."""
@@ -109,7 +109,7 @@ class Wide:
         state += losses[0]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", [np.int8, np.int16])
 @pytest.mark.parametrize(
     "make",

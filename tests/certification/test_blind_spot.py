@@ -234,7 +234,7 @@ class Mine:
         self.arm = int(feedback + self.rng.laplace(0, self.noise) > 1)
 
 
-@pytest.mark.quick("1/scale")
+@pytest.mark.few("1/scale")
 @pytest.mark.parametrize("name", ["epsilon", "1/scale"])
 def test_a_plain_class_is_built_anew_with_less_noise(name):
     result = falsify(Mine, Claim(epsilon=1.0), pair=PAIR, runs=2_000, weaken=name)

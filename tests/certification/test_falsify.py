@@ -32,7 +32,7 @@ def certified(name, runs, *, neighbours="replace", surface="actions", parameters
 
 
 # The issue's figures at a tenth of its larger budgets; each seeded, so these are deterministic.
-@pytest.mark.quick(6)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("name", "runs", "options", "least", "most", "verdict"),
     [
@@ -303,7 +303,7 @@ def test_a_learner_that_keeps_state_is_refused():
         falsify(Keeps, Claim(epsilon=1.0), rounds=3, arms=2, runs=200)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("modulus", [2, 4, 8])
 def test_a_counter_of_calls_is_state_too(modulus):
     """Whole blocks bring the counter back to where it was."""

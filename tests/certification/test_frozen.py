@@ -97,7 +97,7 @@ def test_an_audit_that_stopped_early_is_counted_afresh():
     assert same_law(again(frozen, LEARNER, PAIR), frozen.counts)
 
 
-@pytest.mark.quick("1-0-1.0-0", "0-1-5.0-0")
+@pytest.mark.few("1-0-1.0-0", "0-1-5.0-0")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("left", "right", "epsilon"), [(1, 0, 1.0), (0, 1, 1.0), (0, 1, 5.0)])
 def test_less_noise_shows_in_the_event_of_an_audit_that_stopped_early(left, right, epsilon, seed):
@@ -123,7 +123,7 @@ def test_less_noise_shows_in_the_event_of_an_audit_that_stopped_early(left, righ
     assert stats.fisher_exact([worse, then], alternative="greater").pvalue < 1e-6
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("mechanism", "left", "right", "kind"),
     [(laplace, 0, 1, Intervals), (vectors, [0, 0], [1, 1], LinearRule), (words, 0, 1, Outcomes)],

@@ -56,7 +56,7 @@ def alarms(learner, claim, rounds, audits=100):
     return sum(f.verdict is Verdict.FALSIFIED for f in outcomes)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="200 audits")
 def test_false_alarms():
     """A nearly tight claim and one of no leak: at most 20 % of 100; false-alarm probability of each at most 1e-6."""
     limit = stats.binom.isf(1e-6, 100, 0.2)

@@ -61,7 +61,7 @@ def rows(data):
     return [repr(item.tolist() if isinstance(item, np.generic | np.ndarray) else item) for item in data]
 
 
-@pytest.mark.quick(9)
+@pytest.mark.few(9)
 @pytest.mark.parametrize(
     ("form", "relation"),
     [
@@ -254,7 +254,7 @@ def test_a_function_may_be_the_relation_of_parts_of_different_length():
         assert case.left["nodes"] == case.right["nodes"]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "strategy",
     [
@@ -272,7 +272,7 @@ def test_numbers_beside_lists_are_no_table_whatever_takes_their_places(strategy)
     assert not any(is_table(side) for case in [*first, *filter(None, more)] for side in (case.left, case.right))
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", ["replace", "substitute-feature", "add-remove"])
 @pytest.mark.parametrize(
     "record",
@@ -296,7 +296,7 @@ def test_records_may_be_of_several_forms(record, relation):
             assert all(type(one) is type(other) for one, other in held)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("relation", ["replace", "substitute-feature", "add-remove"])
 @pytest.mark.parametrize(
     "strategy",

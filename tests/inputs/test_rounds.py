@@ -80,7 +80,7 @@ def few(monkeypatch):
     monkeypatch.setattr("overclaim.audit.inputs.sequences.SEQUENCES", 100)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_all_pairs_of_a_search_are_neighbours_and_allowed(relation):

@@ -81,7 +81,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.quick(5)
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("learner", "worlds", "surface", "expected"), TABLE)
 def test_table(learner, worlds, surface, expected):
     epsilons = exact_epsilon(learner, worlds, surface=surface)
@@ -166,7 +166,7 @@ def test_the_grid_reaches_as_far_as_the_steps(eta):
     assert np.bincount(index, minlength=16) / runs == pytest.approx(p, abs=6 * math.sqrt(0.1 / runs))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("learner", "left", "right", "expected"),
     [
@@ -270,7 +270,7 @@ def test_a_last_round_that_nothing_follows_leaks_nothing():
         assert exact_epsilon(batched(0.5, 0.1), Pair(world, other), surface=surface)[0.0] == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("draws", [1, 2, 3])
 def test_density_of_laplace_differences(draws):
     x = np.linspace(-60, 60, 120_001)
@@ -300,7 +300,7 @@ def test_ftrl_messages_have_the_law_they_claim():
     np.testing.assert_array_equal(ratio, np.round(ratio, 9))  # the last bits of a float can tell the worlds apart
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("left", "right", "expected"),
     [

@@ -78,7 +78,7 @@ def test_nothing_to_see_is_exactly_0():
     assert math.copysign(1.0, PrivacyLoss.of_laplace([]).epsilon(0.0)) == 1.0
 
 
-@pytest.mark.quick("2-actions", "2-release")
+@pytest.mark.few("2-actions", "2-release")
 @pytest.mark.parametrize("surface", ["actions", "release"])
 @pytest.mark.parametrize("rounds", [2, 4])
 def test_a_law_of_finite_losses_has_a_finite_mu_and_rho(surface, rounds):

@@ -48,6 +48,7 @@ def test_exp2_explores_too_much_to_show_anything():
     assert f"at T = 8 epsilon is {noisy:.2f} on the standard pairs, and {bare:.2f} without any noise" in PAGE
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "rounds", "told"),

@@ -392,7 +392,7 @@ LATER = [
 ]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("learner", "cls", "parameters"),
     [pytest.param(*TWINS[0], id="exp3"), pytest.param(*TWINS[2], id="batched"), *LATER],
@@ -402,7 +402,7 @@ def test_learners_have_the_law_of_their_twins(learner, cls, parameters):
     check_learner(learner, twin=lambda arms, rounds: as_learner(cls, arms=arms, rounds=rounds, **parameters))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("batch", "scale"), [(1, 1.0), (2, 4.0)])
 def test_another_batch_or_another_noise_is_told_apart(batch, scale):
     def twin(arms, rounds):

@@ -30,7 +30,7 @@ def test_the_largest_log_ratio_is_the_exact_epsilon(name, left, right, epsilon):
     assert np.abs(ratio).max() == pytest.approx(epsilon, abs=6e-4)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few("noisy-max-1", rest="nightly")
 @pytest.mark.parametrize(
     "name",
     [

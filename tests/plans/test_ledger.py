@@ -133,7 +133,7 @@ def timeless(text):
     return to_text({**record, "created": ""})
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="a minute of kills; kills at one block are slow")
 def test_killed_fifty_times(folder):
     Path("plan.toml").write_text(PLAN + EARLY)
     words = [sys.executable, "-c", KILLER, "50", "out"]
@@ -201,6 +201,7 @@ def early(tmp_path_factory):
     return plan, whole, blocks
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("claim", [0, 1, 2, 3])
 def test_early_audits_and_regret_go_on_at_any_block(early, folder, monkeypatch, claim):
@@ -344,7 +345,7 @@ def test_an_interrupted_run_is_resumed_or_removed():
     assert "--resume goes on with an interrupted run and --restart removes it: give one of them" in result.stderr
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("file", "old", "new"), [("plan.toml", "runs = 2_000", "runs = 2_001"), ("mine.py", "integers(2)", "integers(1)")]
 )

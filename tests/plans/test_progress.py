@@ -57,7 +57,7 @@ def timeless(record):
 QUICK = ("a mechanism", "a mechanism of texts")
 
 
-@pytest.mark.quick("a mechanism of texts")
+@pytest.mark.few("a mechanism of texts", rest="nightly")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CLAIMS]
 )

@@ -200,7 +200,7 @@ def test_a_larger_pair_stands_in_for_one_that_fails(monkeypatch):
     assert shrunk.seed == seeds[1] != seeds[0]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("target", ["smith-thakurta/pftal", "smith-thakurta/pftal-bandit"])
 def test_numbers_become_short_and_stay_exact(target):
     task, result = audited(target, arms=1, rounds=4)

@@ -242,7 +242,7 @@ def test_a_plan_names_the_parameter_of_a_learner_of_ones_own(here):
     assert task.command().endswith("--weaken 1/scale")
 
 
-@pytest.mark.quick(3)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "least"),
     [
@@ -264,7 +264,7 @@ def test_a_bare_command_audits_a_game_in_which_something_is_seen(name, least):
     assert record["epsilon_lower"] > least
 
 
-@pytest.mark.slow  # half a minute of processor time
+@pytest.mark.nightly(reason="half a minute of processor time")
 @pytest.mark.parametrize("name", entries())
 def test_no_bare_command_certifies_next_to_nothing(name):
     """What certifies a few hundredths by one seed certifies 0 by another."""
@@ -291,7 +291,7 @@ def test_a_bare_command_audits_the_example_and_says_which():
     assert Task(target="mine.py:Mine").in_example() == Task(target="mine.py:Mine")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["asi-raman-talwar/batched-exp3", "agarwal-singh/gaussian-exp2"])
 def test_a_pair_of_the_example_is_audited_in_the_example(name, tmp_path):
     """`exact` said .977 on its pair, and `check --pair` of that pair that epsilon is exactly 0 there."""
@@ -320,7 +320,7 @@ def test_worlds_of_another_length_than_the_example_are_of_another_game():
     assert Task(target=one_arm.target, pair=two_arms).in_example().prepare().setting.arms == 2
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("said", [("surface", "actions"), ("neighbours", "replace")], ids=" ".join)
 def test_what_is_said_as_usual_is_said(said, tmp_path):
     """`--surface actions` of a name whose example shows what is released was audited on what is released."""

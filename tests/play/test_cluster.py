@@ -150,7 +150,7 @@ def test_the_exception_of_audited_code(machines, folder):
     assert "Coin.update raised KeyError: 'there' (round 1, run 0)" in result.stderr
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "kind",
     [
@@ -205,7 +205,7 @@ def test_workers_killed_midway(machines, monkeypatch):
     assert first.returncode == second.returncode == -signal.SIGKILL
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="machines of its own, that wait for each other")
 def test_the_scheduler_restarted_midway(machines):
     machines.start(1)
 
@@ -219,7 +219,7 @@ def test_the_scheduler_restarted_midway(machines):
     assert watch.kept == list(range(len(watch.kept)))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="machines of its own, that wait for each other")
 def test_the_scheduler_stays_away_and_a_resume_goes_on(machines, folder, monkeypatch):
     machines.start(1)
     words = ["--out", "out", "--engine", "dask", "--scheduler", machines.address]
@@ -304,7 +304,7 @@ def test_a_cluster_without_workers(machines, monkeypatch):
         list(Cluster(machines.address).in_parallel(abs, [1]))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="machines of its own, that wait for each other")
 def test_workers_paused_for_memory_are_none(machines, monkeypatch):
     from distributed import Client
 

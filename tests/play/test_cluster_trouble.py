@@ -15,7 +15,7 @@ from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.machines import PLAN, run
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="machines of its own, that wait for each other")
 @pytest.mark.parametrize("stays", [True, False])
 def test_a_scheduler_that_freezes(machines, folder, monkeypatch, stays):
     """SIGSTOP: its connections stay open, and nobody answers."""

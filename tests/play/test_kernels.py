@@ -159,6 +159,7 @@ def test_exp_far_out():
 # The same actions
 
 
+@pytest.mark.few(2, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("arms", [1, 2, 5])
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0])
@@ -215,6 +216,7 @@ def _spoiled(numbers):
             yield (*numbers[:k], option, *numbers[k + 1 :])
 
 
+@pytest.mark.few(2, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS, ids=_name)
 def test_every_kernel_plays_the_same(learner, monkeypatch):
@@ -281,6 +283,7 @@ def test_another_seed_plays_otherwise():
 # The particle attack
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("inner", "t0"),

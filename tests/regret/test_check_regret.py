@@ -84,7 +84,7 @@ class Unsteady:
         self.losses += losses
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("first", "seed", "bound", "verdict", "shown"),
     [(12, 4, 6.0, VIOLATED, "steady"), (20, 2, 24.0, UNDECIDED, "unsteady"), (12, 4, 60.0, HOLDS, "unsteady")],
@@ -195,7 +195,7 @@ def hedge(arms, rounds):
     return Ftrl(domain=EntropySimplex(arms), rounds=rounds, eta=eta, noise=Laplace(0.0))
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("learner", "bound"),
     [
@@ -337,7 +337,7 @@ def test_the_fixture_fails_a_test_whose_bound_is_violated_or_open(pytester):
     result.stdout.fnmatch_lines(["the bound of 64 on the expected regret of Exp3 is VACUOUS in 64 rounds: *"])
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("bound", "growth"), [(lambda t: 15 + 0.51 * t, HOLDS), (lambda t: 0.7 * t if t >= 24 else math.inf, None)]
 )

@@ -153,7 +153,7 @@ def test_axes_and_units_of_the_losses_do_not_matter_to_noiseless_leaders(seed, s
     assert changed == pytest.approx(scale * regret, abs=1e-6)
 
 
-@pytest.mark.quick("smith-thakurta/pftal", "smith-thakurta/pftal-bandit")
+@pytest.mark.few("smith-thakurta/pftal", "smith-thakurta/pftal-bandit")
 @pytest.mark.parametrize("name", CONVEX)
 def test_no_convex_losses_make_regret_exceed_what_is_possible_or_printed(name):
     """T = 24, 30 runs, two sequences. Most bounds cannot fail here: those that can are played by the next test."""
@@ -210,6 +210,7 @@ def test_convex_losses_keep_a_bound_that_could_fail(name):
     keeps_binding_bound(name, examples=2)
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(BINDING))
 def test_many_convex_losses_keep_a_bound_that_could_fail(name):
@@ -217,6 +218,7 @@ def test_many_convex_losses_keep_a_bound_that_could_fail(name):
     keeps_binding_bound(name, examples=8)
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["smith-thakurta/pftal", "smith-thakurta/pftal-lipschitz", "ene-nguyen-vladu/private-bandit-laplace"]
@@ -273,7 +275,7 @@ def intervals_by_epsilon(name):
     return within
 
 
-@pytest.mark.quick("smith-thakurta/pftal", "smith-thakurta/pftal-bandit")
+@pytest.mark.few("smith-thakurta/pftal", "smith-thakurta/pftal-bandit")
 @pytest.mark.parametrize("name", CONVEX)
 def test_more_privacy_does_not_help_under_convex_losses(name):
     private, open_ = intervals_by_epsilon(name)

@@ -33,7 +33,7 @@ def bound(value):
     return RegretClaim(bound=lambda setting, _: value * setting.rounds / 64, exponent=1.0, source="ours")
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("value", "verdict"), [(40.0, HOLDS), (25.0, VIOLATED), (32.0, UNDECIDED)])
 def test_an_early_measurement_ends_where_the_bound_is_decided(value, verdict):
     audit = audit_regret(UNIFORM, GAME, EARLY, sequences=gap, claim=bound(value))
@@ -62,6 +62,7 @@ def test_an_early_measurement_needs_something_to_decide():
         audit_regret(UNIFORM, GAME, EARLY)
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",

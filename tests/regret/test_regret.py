@@ -433,7 +433,7 @@ def ftrl_bound(rounds, arms, epsilon, seed=0):
     return math.sqrt(2 * rounds * math.log(arms)) + spread.mean(), spread.std() / math.sqrt(spread.size)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("losses", "rounds", "arms"),
     [

@@ -28,7 +28,7 @@ def audited(target: str, expected: str, **options) -> dict:
 
 @pytest.fixture(autouse=True, scope="package")
 def drawn_once():
-    """Draw the figures of equal claims once: they take nine tenths of a page. `figures.drawn.__wrapped__` draws anew."""
+    """Draw the figures of equal claims once, nine tenths of a page; `figures.drawn.__wrapped__` draws anew."""
     done, real = {}, figures.drawn
 
     @functools.wraps(real)

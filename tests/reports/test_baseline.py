@@ -79,7 +79,7 @@ def test_a_leak_that_grew_fails_though_the_claim_still_holds(accepted):
     assert rerun()[0].exit_code == 0
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -266,7 +266,7 @@ def test_a_larger_delta_is_a_weaker_claim_as_well():
     assert kinds(findings)[1] == ("weakened", "the claimed delta is 0.2, it was 0")
 
 
-@pytest.mark.quick(9)
+@pytest.mark.few(9)
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [
@@ -311,7 +311,7 @@ def test_of_an_early_audit_the_runs_are_named_that_it_could_spend():
     assert "(500 runs, were 9,000)" in lost["message"]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "measure", [{"kind": "gdp", "mu": 1.0}, {"kind": "zcdp", "rho": 0.5}, {"kind": "profile", "points": [[1, 0]]}]
 )

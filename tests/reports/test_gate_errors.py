@@ -71,6 +71,7 @@ def p_values(measure, before, after):
     return [claim["baseline"]["p_value"] for claim in new]
 
 
+@pytest.mark.few(2, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [laplace, categories])
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
@@ -81,6 +82,7 @@ def test_p_values_of_an_unchanged_target_are_no_smaller_than_they_say(measure, l
         assert sum(p <= share for p in found) <= stats.binom.isf(1e-8, COMPARISONS, share)
 
 
+@pytest.mark.few(2, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_less_noise_has_smaller_p_values_in_every_measure(measure):

@@ -93,7 +93,7 @@ def test_amplify_then_freeze_beats_a_constant_suffix():
     assert best > constant + 0.5
 
 
-#: Every entry of the catalogue, four fifths of them in the exhaustive tests.
+#: Every entry of the catalogue, four fifths of them in the slow tests.
 EVERY = [
     name if place % 5 == 0 else pytest.param(name, marks=pytest.mark.slow)
     for place, name in enumerate(sorted(entries()))
@@ -225,7 +225,7 @@ random = np.random.default_rng(7)
 
 
 # Seeded: there is nothing that could alarm falsely.
-@pytest.mark.slow
+@pytest.mark.nightly(reason="four searches, half of them by a broken kind")
 def test_the_search_finds_what_no_family_shows(monkeypatch):
     learner, claim = Combination(rounds=24), Claim(epsilon=1.0)
     families = candidates(learner, claim, rounds=24)
@@ -261,7 +261,7 @@ class LateLeak:
         state["round"] += 1
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("round_", [5, 18, 23])
 def test_a_leak_of_one_round_is_found(round_):
     """Families differ in the first round or the middle one; a learner that tells nothing has no such pairs.

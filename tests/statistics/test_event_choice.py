@@ -136,7 +136,7 @@ def test_no_trend_is_told_of_few_cells_or_of_one_world_alone():
     assert trended(np.array([3, 4, 1, 2, 1, 1]), np.array([1, 2, 3, 4, 5, 3])) is not None
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scale", [10.0, 0.1])
 def test_a_bend_in_the_middle_says_nothing_of_the_ends(scale):
     """Laplace noise, worlds 1 apart, coupled: the odds of a tail are one number, which kinks between the worlds hide.

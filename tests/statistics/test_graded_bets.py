@@ -94,6 +94,7 @@ def test_false_alarms_of_two_grades_by_enumeration():
 LATER = [(0.2, 0.0, 200), (1.0, 0.0, 60)]
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow(reason="many audits; that wealth is a supermartingale is quick")
 @pytest.mark.parametrize(
     ("epsilon", "delta", "audits"),

@@ -109,7 +109,7 @@ def growth(stakes, laws, epsilon):
     return float(mean)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("laws", "epsilon", "runs", "share"),
     [(SCALED, 0.1, 60, 0.72), (LAPLACE, 0.5, 200, 0.5), (LAPLACE, 0.8, 1500, 0.7)],

@@ -97,6 +97,7 @@ def test_false_alarms_are_at_most_alpha(epsilon, delta, looks):
         assert total > 0.01  # and not needlessly below
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow(reason="repeated audits; it is about power")
 @pytest.mark.parametrize(
     ("epsilon", "most", "audits"),

@@ -81,7 +81,7 @@ def test_the_wealth_of_all_gamblers_is_their_mean_and_is_never_overstated(delta)
         assert 0 < mean - AnytimeBets(1.0, delta).log_wealth_of(counts, 0.7) < 1.2e-8
 
 
-@pytest.mark.quick(6)
+@pytest.mark.few(6)
 @pytest.mark.parametrize("delta", [0.0, 0.02])
 @pytest.mark.parametrize(("claimed", "alpha"), [(0.0, 0.7), (0.0, 0.05), (1.0, 0.3)])
 @pytest.mark.parametrize("grade", [0, 1, 7])
@@ -110,7 +110,7 @@ def test_the_bound_is_where_the_wealth_crosses(right, wrong, runs, delta):
     assert bets.log_wealth_of(counts, bound * (1 + 1e-6)) < goal
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.3])
 def test_no_bound_is_above_that_of_an_attack_which_is_always_right(delta):
     bets = AnytimeBets(0.1, delta)
@@ -147,7 +147,7 @@ def power_of(true, claimed, runs, delta, alpha):
     return total / 33
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("claimed", "runs", "delta"), [(1.0, 2000, 0.0), (0.5, 60, 0.05), (0.0, 400, 0.01), (2.0, 90, 0)]
 )

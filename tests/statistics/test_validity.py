@@ -87,6 +87,7 @@ def both_two_interval_bounds(*game, **options):
     )
 
 
+@pytest.mark.few(2, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ONE_WAY)
 @pytest.mark.parametrize("bound", [JOINT, intervals.epsilon_two_interval])

@@ -14,7 +14,7 @@ def table():
     return list(traces.rows(runs=2000))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="a table of all claims, in every game")
 def test_lower_exact_upper(table):
     """Each certificate is wrong with probability 5e-9, so all of them hold with 1 - 1e-6, and the seed is fixed."""
     assert 150 < len(table) <= 200
@@ -27,7 +27,7 @@ def test_lower_exact_upper(table):
             assert upper == pytest.approx(exact, abs=1e-9), row
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="a table of all claims, in every game")
 def test_what_leaks_and_what_is_bounded(table):
     leaks = {
         row["name"] for row in table if row["why"].startswith(("BYPASS: ", "NOT BOUNDED: the trace has lost track"))

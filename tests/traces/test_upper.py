@@ -72,7 +72,7 @@ def test_the_whole_sequence_of_lemma_3_3(losses, expected):
     assert traced.claim_upper.epsilon == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["reduction-threshold", "reduction-exp2", "reduction-exp2-actions"])
 @pytest.mark.parametrize(("losses", "expected"), [("symmetric", 2.0), ("unit", 1.0)])
 def test_the_reduction_around_any_learner(name, losses, expected):
@@ -80,7 +80,7 @@ def test_the_reduction_around_any_learner(name, losses, expected):
     assert traced.claim_upper.epsilon == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("inner", [Exp3(arms=2, eta=0.3, gamma=0.1), Threshold(arms=2, threshold=0.5), Htinf(arms=2)])
 @pytest.mark.parametrize("batch", [1, 2, 3])
 def test_the_batched_conversion_around_any_learner(inner, batch):

@@ -130,7 +130,7 @@ def test_what_columns_say_only_together_is_found_and_said_of_other_runs(kind):
     assert np.mean(said == left[2000:]) > 0.853
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(6101, 6105))
 def test_columns_that_are_independent_say_nothing_together(seed):
     """What each says alone is no pair's: a false alarm has chance 1e-6 for each seed and kind of columns."""

@@ -31,7 +31,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rows", "shown"), [(64, "list"), (512, "signs"), (MOST_ROWS, "text")])
 def test_a_response_with_twice_its_epsilon_is_falsified(rows, shown):
     """Of an epsilon of 2 among 1,024 rows nothing was certified."""

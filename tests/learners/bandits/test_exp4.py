@@ -160,7 +160,7 @@ def test_experts_who_each_name_one_arm_make_exp3():
         np.testing.assert_allclose(*laws, rtol=1e-9)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("experts", [2, 4])
 def test_grid_law_of_steady_exp4_is_the_law_of_the_plays(experts):
     """Chi-square over the 16 sequences in each world: seed 10, 200,000 runs."""

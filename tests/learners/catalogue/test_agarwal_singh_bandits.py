@@ -163,7 +163,7 @@ def bug(learner, kind):
     return kind(**{name: getattr(learner, name) for name in learner.__dataclass_fields__})
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "kind", "case"),
     [

@@ -212,7 +212,7 @@ def mean_regret(learner, losses, runs, seed=0):
     return regrets.mean(), regrets.std() / math.sqrt(runs)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["batched-exp3", "exp4-local"])
 def test_regret_is_below_the_derived_bound(name):
     """Seed 0, 100 runs; six standard errors. At epsilon = 20 and T = 4096 the bounds say something."""

@@ -143,7 +143,7 @@ class GradientsPlain(NoisyOco):
         return replace(super().tree, noise=Laplace(self.noise.scale / 3))
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["noisy-oco", *sorted(VERTICES)])
 def test_the_audit_of_the_row_catches_a_planted_bug(name):
     """The sound learner is falsified with probability 1e-6 at most."""

@@ -64,7 +64,7 @@ def slow_bandit(learner, losses, draws):
     return np.array(played)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["pftal-bandit-lipschitz", "pftal-bandit-experts"])
 def test_without_noise_it_is_the_pseudocode(name):
     learner = ENTRIES[name].build(setting(6, epsilon=math.inf))

@@ -436,7 +436,7 @@ def test_regret_of_a_users_mechanism_is_refused_for_what_it_is(tmp_path):
         assert f"regret is measured for learners, {target} is a mechanism" in result.output
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "note"),
     [

@@ -222,7 +222,7 @@ def test_a_measurement_of_the_catalogue_that_cannot_be_written_costs_only_its_li
     json_text(written)
 
 
-@pytest.mark.quick("compiling")
+@pytest.mark.few("compiling")
 @pytest.mark.parametrize("fault", ["{{ 1 // 0 }}", "{{ 1 | unknown }}"], ids=["running", "compiling"])
 def test_a_fault_of_a_template_is_our_own(tmp_path, monkeypatch, fault):
     monkeypatch.setattr(html, "PackageLoader", lambda _: DictLoader({"report.html": fault}))
@@ -271,7 +271,7 @@ class Interrupted(Sound):
 """
 
 
-@pytest.mark.quick("Interrupted-1")
+@pytest.mark.few("Interrupted-1")
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["Killed", "Interrupted"])
 def test_whatever_a_claim_does_to_its_process_the_others_are_written(own, name, jobs):
@@ -289,7 +289,7 @@ CHECK = ["check", "agarwal-singh/reduction-threshold", "--epsilon", "1", "--roun
 CHECK.append("1")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("words", [CHECK, [*CHECK, "--json"], ["--help"], ["check", "--help"]])
 def test_a_full_stdout_is_no_verdict(words):
@@ -314,7 +314,7 @@ ENDED = {
 }
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 @pytest.mark.parametrize("name", sorted(ENDED))
 def test_what_ends_the_process_or_its_imports_exits_4_with_one_line(own, name):

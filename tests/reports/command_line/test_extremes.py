@@ -46,14 +46,14 @@ def test_noise_that_cannot_be_computed_with_is_refused(target, epsilon):
     assert fine(*words).exit_code == 2
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-160, 1e-10, 1e308])
 def test_a_mechanism_of_any_claim_has_a_verdict(epsilon):
     words = ("check", "mechanisms/laplace", "--epsilon", epsilon, "--set", "epsilon=1", "--runs", 2000, "--jobs", 1)
     assert fine(*words).exit_code == (1 if epsilon < 1 else 3)
 
 
-@pytest.mark.quick(8)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("stop", ["budget", "early"])
 @pytest.mark.parametrize("option", ["--confidence", "--delta"])
 @pytest.mark.parametrize("value", [*TINY, *NEAR_ONE])
@@ -80,7 +80,7 @@ def test_a_run_with_an_extreme_claim_has_a_record_that_can_be_read(tmp_path):
         assert fine("report", tmp_path / "record.json", f"--{form}", tmp_path / form).exit_code == 0
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "words",
     [

@@ -138,7 +138,7 @@ run()
 """
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("module", "way"),
     [
@@ -155,7 +155,7 @@ def test_ctrl_c_while_modules_load_is_one_line_too(module, way):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "overclaim: interrupted\n")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("end", WORDS)
 def test_the_exit_code_is_that_of_the_request_also_where_a_text_is_executed(tmp_path, end):
     """Modules with data classes do; Python then ended `python -m overclaim` by SIGINT, whatever our exit code."""
@@ -214,7 +214,7 @@ run()
 )
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("starts", [STARTS, LEFT], ids=["", "a lock is left"])
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_the_end_while_processes_start_is_two_lines(tmp_path, end, starts):

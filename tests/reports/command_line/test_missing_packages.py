@@ -65,7 +65,7 @@ def test_a_report_where_matplotlib_may_write_nowhere(tmp_path, record):
     assert "This page has no figures: matplotlib is not installed" in page.read_text()
 
 
-@pytest.mark.quick("numpy-words2")
+@pytest.mark.few("numpy-words2")
 @pytest.mark.parametrize(
     ("package", "words"),
     [

@@ -207,7 +207,7 @@ class Stated:
 """
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "command", [["exact", "--rounds", "2"], ["smoke", "--rounds", "9"], ["regret", "--rounds", "9"]]
 )

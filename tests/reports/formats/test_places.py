@@ -36,7 +36,7 @@ right = 1
 """
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("git", "root"),
     [(".git/HEAD", "."), (".git", "."), ("work/.git", "work"), ("other/.git", None)],

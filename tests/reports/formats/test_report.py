@@ -159,7 +159,7 @@ def test_mends_name_the_cases_of_the_same_record(seen):
     }
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("other", "said"),
     [
@@ -202,7 +202,7 @@ def test_other_losses_or_neighbours_are_compared_at_the_same_noise(record):
         assert all(t["claim"]["parameters"] == falsified["parameters"] for t in tried)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("other", "said"),
     [
@@ -428,7 +428,7 @@ def test_what_is_caught_at_best_is_said_to_be_laplace_noise(record):
 EXACT = [recipe for recipe in ATTACKS if recipe.exact]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("recipe", EXACT, ids=lambda recipe: recipe.name)
 def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
     """The report had a list of four names: "the score of the sign sequences"."""

@@ -44,6 +44,7 @@ def misses(interval, law, *, times, n, alpha):
     return missed
 
 
+@pytest.mark.few(2, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("interval", [mean_interval, anytime_mean_interval])
@@ -101,7 +102,7 @@ def test_a_surprise_below_the_floor_is_bet_on_without_it():
     assert lower_limit(x) < x.mean() < usual
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("draw", "n", "most"),
     [

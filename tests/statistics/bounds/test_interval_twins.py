@@ -107,6 +107,7 @@ def twin_joint(game, delta, alpha, share):
     return low
 
 
+@pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("share", [1e-3, 0.6])

@@ -42,7 +42,7 @@ def bound(game, **more):
     return float(joint_bound.epsilon_joint(*game[:4], delta=game[4], alpha=game[5], **more))
 
 
-@pytest.mark.quick(3)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_every_null_point_below_the_bound_is_rejected(game):
     """48 epsilons, half of them close to the bound, with 1500 points each."""
@@ -179,7 +179,7 @@ def test_no_point_of_a_cell_has_a_smaller_sum_than_its_bound(monkeypatch):
     assert overrated(*problems, np.random.default_rng(1)) > 20
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "game", [pytest.param(game, marks=pytest.mark.slow) if game in LARGE else game for game in GAMES], ids=str
 )

@@ -82,7 +82,7 @@ def test_ceiling_is_all_guesses_right():
     assert power.ceiling_epsilon(1000, delta=0.1) < power.ceiling_epsilon(1000)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("runs", "delta", "alpha"), [(40, 0.6, 0.01), (20, 0.3, 0.01), (100, 0.9, 0.1), (40, 0.3, 1e-4)]
 )
@@ -106,7 +106,7 @@ def test_required_runs_inverts_detectable(claimed, true, delta):
     assert power.detectable_epsilon(claimed, runs, delta=delta) == pytest.approx(true, rel=0.02)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("share", [1e-3, 0.5])
 @pytest.mark.parametrize(("claimed", "true", "delta"), [(1.0, 1.6, 0.05), (0.0, 0.0, 0.2), (0.5, 1.2, 0.0)])
 def test_the_power_is_its_definition(claimed, true, delta, share, monkeypatch):
