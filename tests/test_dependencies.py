@@ -168,9 +168,9 @@ def test_ci_installs_the_lowest_versions_that_are_allowed(python):
         assert f"{need.name}{need.specifier}" in versions.pins(PROJECT, python, "newest")
 
 
-def test_ci_tries_both_and_says_what_it_skips(monkeypatch):
-    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert re.search(r"^step make .*\blowest newest$", run, re.MULTILINE)
+def test_ci_tries_the_lowest_nightly_the_newest_and_both_say_what_they_skip(monkeypatch):
+    for file, tried in ((".ci/run", r"^step make .*\blowest$"), ("Makefile", r"^nightly: .*\bnewest$")):
+        assert re.search(tried, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
     monkeypatch.setattr(versions, "PYTHONS", ("2.6", f"{sys.version_info.major}.{sys.version_info.minor}"))
     (_, none), (_, here) = versions.interpreters()
     assert none is None
