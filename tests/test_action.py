@@ -188,7 +188,7 @@ def test_what_is_installed_is_locked(runner):
     assert os.path.exists(ROOT / "requirements.lock")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a whole command")
 def test_a_real_run(runner):
     """Our own command line takes what the action gives it."""
     program(runner.programs / "overclaim", "from overclaim.__main__ import run\nrun()\n")

@@ -25,7 +25,7 @@ def example(monkeypatch):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it loads a library")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_opendp(example):
     pytest.importorskip("opendp")
@@ -40,7 +40,7 @@ def test_opendp(example):
     assert results["make_laplace(scale=1)"].epsilon_lower > 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it loads a library")
 def test_diffprivlib(example):
     if importlib.util.find_spec("diffprivlib") is None:
         pytest.skip("diffprivlib is not installed")

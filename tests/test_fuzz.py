@@ -203,7 +203,7 @@ def test_some_records(folder, record, data):
     report_of_a_broken_record(folder, record, data)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="40 drawn records")
 @cases(40)
 @given(st.data())
 def test_records(folder, record, data):

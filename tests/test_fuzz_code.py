@@ -170,7 +170,7 @@ def honest_mechanism(epsilon):
     return respond
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="30 audits")
 def test_honest_mechanisms_are_falsified_no_more_than_alpha():
     """As for learners."""
     rng, alarms, audits = np.random.default_rng(1 if MORE == 1 else None), 0, 30 * MORE
@@ -223,7 +223,7 @@ def test_a_mechanism_that_misbehaves(output):
     misbehaves(output, 0.5, [0], {"a": None}, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="60 audits")
 @cases(60)
 @given(*MISBEHAVING)
 def test_mechanisms_that_misbehave(output, rate, left, right, seed):

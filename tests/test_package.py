@@ -180,6 +180,12 @@ def test_every_function_fits_a_screen():
     assert long == []
 
 
+@pytest.mark.lint
+def test_every_test_of_a_later_tier_says_why():
+    bare = re.compile(r"(?m)^ *@pytest\.mark\.(?:slow|nightly)(?:\(\))?$")
+    assert [str(place) for place, text in sources() if bare.search(text)] == []
+
+
 def test_version_is_the_same_everywhere():
     assert overclaim.__version__ == project()["project"]["version"] == version("overclaim")
 
@@ -227,7 +233,7 @@ def test_unknown_name_is_an_attribute_error():
         _ = overclaim.passed
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a whole command")
 def test_a_bare_environment_and_an_awkward_path_are_enough(tmp_path):
     """No variables but PATH, a home that cannot be written, and a space and an umlaut in every path."""
     place = tmp_path / "ein Pfäd"
@@ -247,7 +253,7 @@ def test_a_bare_environment_and_an_awkward_path_are_enough(tmp_path):
     assert (tmp_path / "no home").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it builds a wheel")
 def test_a_wheel_installed_elsewhere_is_whole(tmp_path):
     """Every room and the report's templates are in it: it audits, renders, and brings its pytest plugin."""
     build = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"

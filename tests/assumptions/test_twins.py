@@ -58,7 +58,7 @@ def test_points_are_compared_with_a_twin_too():
         check_learner(sound, twin=replace(sound, noise=Laplace(0.5)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="400 comparisons")
 def test_the_comparison_of_laws_keeps_its_error():
     """400 comparisons of equal laws at 5%: more than 44 rejections have probability 1e-6."""
     rng = np.random.default_rng(0)

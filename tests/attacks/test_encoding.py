@@ -94,7 +94,7 @@ def text_and_list(data, rng):
     return [f"{rng.integers(10**9)}-{data if rng.random() < 0.9 else 1 - data}", [rng.normal()] * int(rng.integers(3))]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="two audits of 20,000 runs")
 def test_processes_encode_alike():
     one, two = (
         falsify_mechanism(text_and_list, Claim(epsilon=1.0), left=1, right=0, runs=20_000, jobs=jobs)

@@ -105,7 +105,7 @@ def test_tree_sums_of_ftrl_are_falsified_by_their_bits():
     assert specimen.bits
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="an audit of 40,000 runs")
 def test_discrete_tree_sums_resist():
     """Certificate at 1 - 1e-6: the test's false-alarm probability."""
     specimen = zoo()["mechanisms/tree-sums-discrete"]

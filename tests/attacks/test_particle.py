@@ -123,7 +123,7 @@ def test_late_filters_of_many_arms_do_not_say_more_than_they_know():
     assert np.log(2) - log_loss(odds, played.left) > 0.0025
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it compiles a filter")
 def test_transcripts_that_begin_alike_are_filtered_as_if_they_were_alone():
     bandit, worlds = learner(3, eta=0.5, gamma=0.1), pair(30, 3, t0=20)
     played = play(bandit, worlds, Draws(4), 100)
@@ -159,7 +159,7 @@ def test_bounded_by_the_true_privacy_loss_and_calibrated(inner):
     assert np.array_equal(attack.score(transcripts[runs]), scores[runs])  # the score is the transcript's alone
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it is about power")
 def test_it_beats_a_classifier_on_many_arms():
     """Equal runs, T = 16, K = 4, seed fixed: certified at 99 %."""
     bandit, worlds = learner(4, eta=0.5, gamma=0.05), pair(16, 4)

@@ -94,7 +94,7 @@ def test_it_is_tried_for_two_arms_where_the_round_reaches_an_arm():
         assert WindowRatio not in applicable(bandit, worlds, surface)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it is about power")
 def test_it_wins_where_the_filter_is_blurred():
     """24,000 runs, seed fixed: without it .25 was certified. A perfect attack on a window of 12 expects .37."""
     result = falsify(learner(), Claim(epsilon=1.0), pair=pair(32, 16), runs=24_000, seed=0)
@@ -149,7 +149,7 @@ def test_early_audits_judge_attacks_by_the_same_rule(monkeypatch):
     assert all(loss == plain if kind is WindowRatio else loss > plain for kind, loss, plain in judged)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it is about power")
 def test_early_audits_bet_on_it():
     """Seed fixed: of 130 runs a learned score was the luckiest, and the last to be bet on."""
     asked = {"runs": 2000, "seed": 0, "stop": "early", "confidence": 0.95}
@@ -158,7 +158,7 @@ def test_early_audits_bet_on_it():
     assert result.epsilon_lower > 0.3
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it is about power")
 def test_its_log_loss_is_below_the_filters():
     worlds, bandit = pair(24, 12), learner()
     played = play(bandit, worlds, Draws(5), 8000)

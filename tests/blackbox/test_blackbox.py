@@ -128,7 +128,7 @@ def test_every_broken_twin_is_falsified(name):
 
 
 @pytest.mark.few(2, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="many audits")
 @pytest.mark.parametrize("name", SOUND)
 def test_false_alarms(name):
     """Audits of 1000 runs at 95 %; false-alarm probability of each test at most 1e-6."""
@@ -161,7 +161,7 @@ def test_power_with_the_pair_found_by_search(name, least):
     assert audit_zoo(name, runs=200_000).epsilon_lower >= least
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="two audits of 40,000 runs")
 def test_result_does_not_depend_on_jobs():
     options = {"runs": 40_000, "seed": 3}
     one, two = (audit_zoo("svt6", jobs=jobs, **options) for jobs in (1, 2))

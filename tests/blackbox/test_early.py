@@ -53,7 +53,7 @@ says_its_world.batched = True
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="60 audits")
 @pytest.mark.parametrize("mechanism", [batched, tight])
 def test_tight_claims_are_rarely_falsified(mechanism):
     """60 audits of 600 runs at alpha = 0.1, of claims that are just true: more with probability below 1e-6."""

@@ -63,7 +63,7 @@ def test_a_sound_mechanism_survives_the_search(relation):
     assert result.epsilon_lower > 0.4  # it is nearly tight on its worst pairs, which are found
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="one search, twice")
 def test_the_same_seed_finds_the_same():
     inputs = neighbours(LISTS, "add-remove")
     one, other = (audit(mean, inputs, runs=1500, shrink=False) for _ in range(2))

@@ -89,7 +89,7 @@ def test_the_last_pairs_are_compared_by_many_runs_which_are_counted_once():
     assert 3 <= len(race) <= 5  # the inputs of four pairs at most, and no fewer than those of two
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="240,000 runs, twice")
 def test_the_choice_does_not_depend_on_the_number_of_processes():
     audit = audit_of("numerical-svt", 0.1, 1_000_000)
     pair = DataPair([1] * 10, [2] * 5 + [0] * 5)
@@ -99,7 +99,7 @@ def test_the_choice_does_not_depend_on_the_number_of_processes():
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="pilots of large audits")
 @pytest.mark.parametrize("seed", [20, 29])
 def test_pairs_do_not_race_by_the_luck_of_a_tail(seed):
     """A regression's rarest scores promised .61 of a pair where .498 is true: another one is worth .597.
@@ -113,7 +113,7 @@ def test_pairs_do_not_race_by_the_luck_of_a_tail(seed):
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="pilots of large audits")
 @pytest.mark.parametrize("seed", [3420, 3422, 3428])
 def test_pairs_do_not_race_by_what_log_odds_say_of_rare_runs(seed):
     """The pairs 5 and 6 of svt3 are worth .327, others .258 at most.

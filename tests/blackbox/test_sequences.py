@@ -104,7 +104,7 @@ def test_what_is_private_by_event_is_not_by_user():
     assert len(by_user.shrunk.pair.places) == 2  # fewer do not falsify
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="one relation more")
 def test_labelled_users_differ_in_their_own_rounds():
     visits = st.lists(st.fixed_dictionaries({"user": st.sampled_from("ab"), "losses": LOSSES}), min_size=3, max_size=5)
     result = audit(PRIVATE, neighbours(visits, "user"), runs=20_000, shrink=False)
@@ -148,7 +148,7 @@ ADVICE = st.sampled_from([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]], [[
 ADVISED = BatchedLaplace(SteadyExp4(advice=Advice([[1.0, 0.0], [0.0, 1.0]]), eta=2.0, gamma=0.1), epsilon=1.0, batch=1)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="one learner more")
 @pytest.mark.parametrize(("relation", "false"), [("replace", True), ("replace-losses", False)])
 def test_exp4_takes_its_advice_as_contexts(relation, false):
     rounds = st.fixed_dictionaries({"context": ADVICE, "losses": LOSSES})
@@ -188,7 +188,7 @@ def by_swap(rounds):
     return [one for one in exchanged if one != rounds]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="one relation more")
 def test_a_function_may_say_who_is_a_neighbour():
     inputs = neighbours(st.lists(LOSSES, min_size=3, max_size=3), by_swap)
     result = audit(Shows(lambda losses: losses[0] > 0.5), inputs, runs=3000, shrink=False)
@@ -325,7 +325,7 @@ def test_runs_that_share_randomness_are_refused():
         audit(Shared(), neighbours(SEQUENCES))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="of mechanisms both are quick")
 def test_stop_early_and_the_blind_spot_are_those_of_mechanisms():
     early = audit(PRIVATE, neighbours(SEQUENCES, "user", rounds_per_user=3), runs=20_000, stop="early", shrink=False)
     assert early.verdict is Verdict.FALSIFIED

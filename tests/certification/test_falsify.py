@@ -326,7 +326,7 @@ def test_a_counter_of_calls_is_state_too(modulus):
         falsify(Counts, Claim(epsilon=1.0), rounds=8, arms=2, runs=200)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a search by exact laws")
 def test_the_search_finds_the_witnesses():
     entry = lookup("agarwal-singh/ftrl-experts")
     setting = entry.setting()

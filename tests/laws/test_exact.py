@@ -386,7 +386,7 @@ def test_gradients_that_jump_between_the_points_have_no_exact_value():
         exact_epsilon(learner, Pair([middle, left, middle], [middle, right, middle]), surface="release")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="two exact laws")
 def test_ftrl_plane_and_messages_agree():
     law = privacy_loss(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0))
     assert law is not None

@@ -50,7 +50,7 @@ def slow_law(learner, world):
     return 0.5 * np.concatenate([law, law])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a twin by numerical integrals")
 @settings(max_examples=4, deadline=None)
 @given(
     rounds=st.integers(2, 4), horizon=st.integers(4, 9), seed=st.integers(0, 10**6), sigma=st.sampled_from([0.3, 5.0])

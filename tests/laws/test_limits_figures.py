@@ -49,7 +49,7 @@ def test_exp2_explores_too_much_to_show_anything():
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="exact laws at many noises")
 @pytest.mark.parametrize(
     ("parameters", "rounds", "told"),
     [

@@ -331,7 +331,7 @@ class Fast(Exp3):
         return Exp3.kernel(self, width)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it compiles a kernel")
 def test_a_users_own_kernel_is_held_to_the_users_protocol():
     how = {"rounds": 4, "runs": 2000, "fast": True}
     learner = Fast(arms=2, eta=2.0, gamma=0.1, truthful=True)

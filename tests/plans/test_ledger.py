@@ -202,7 +202,7 @@ def early(tmp_path_factory):
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="whole runs, each twice")
 @pytest.mark.parametrize("claim", [0, 1, 2, 3])
 def test_early_audits_and_regret_go_on_at_any_block(early, folder, monkeypatch, claim):
     """In the middle of an exact attack, of two that are learned, whose past is played again, and of regret."""
@@ -376,7 +376,7 @@ def test_a_file_that_is_no_ledger(folder):
     assert "file is not a database" in result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="several whole commands")
 def test_a_full_disk_loses_nothing_that_was_finished(folder):
     """A file size limit stands for the full disk: sqlite meets the same failing write."""
     code = (

@@ -62,7 +62,7 @@ def test_trials_serve_where_nothing_is_exact():
     assert all(isinstance(loss, Quadratic) for loss in shrunk.pair.left)  # as convex as the class demands
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it compiles a kernel")
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
 def test_a_fast_witness_is_certified_on_kernels():
     """Its replay says so, and gives the same bound; NumPy's draws give another."""
@@ -148,7 +148,7 @@ def test_equal_rounds_are_counted_in_print(seed):
     assert "(0, 0) x 6" in str(shrink(build, Pair(left, right), Budget(runs=50_000, seed=seed)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="two audits of 50,000 runs and their witnesses")
 @pytest.mark.parametrize("seed", [3, 5])
 def test_lucky_trials_cost_no_witness(seed):
     """Trials at the audit's own confidence accepted pairs at these seeds that their certificates did not uphold."""

@@ -72,7 +72,7 @@ def test_the_same_record_as_on_one_machine(machines, folder):
     assert not (machines.folder / "mine.py").exists()  # a user's file travels
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="runs on a cluster")
 def test_the_same_counts_with_kernels(machines):
     pytest.importorskip("numba")
     machines.keep()
@@ -188,7 +188,7 @@ def test_a_worker_is_no_scheduler(machines):
         Cluster(worker).check()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="machines of its own")
 def test_workers_killed_midway(machines, monkeypatch):
     """Both that began, one after the other, so that what every task shares is lost too."""
     monkeypatch.setattr(module, "ANSWER", 2.0)
@@ -263,7 +263,7 @@ def package(folder, name, **files):
     return os.pathsep.join([str(copy.parent), *sys.path])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="machines of its own")
 def test_a_worker_of_another_version_is_refused(machines, tmp_path):
     init = (HERE / "__init__.py").read_text()
     older = package(tmp_path, "older", **{"__init__.py": init.replace(overclaim.__version__, "0.0.9")})
@@ -291,7 +291,7 @@ def test_a_worker_of_another_version_is_refused(machines, tmp_path):
     machines.kill_all()  # none of these is for another test
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="machines of its own")
 def test_a_cluster_without_workers(machines, monkeypatch):
     machines.kill_all()
     machines.start_scheduler()

@@ -160,7 +160,7 @@ def test_exp_far_out():
 
 
 @pytest.mark.few(2, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="each case compiles a kernel")
 @pytest.mark.parametrize("arms", [1, 2, 5])
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0])
 def test_exp3_plays_the_same(arms, gamma):
@@ -217,7 +217,7 @@ def _spoiled(numbers):
 
 
 @pytest.mark.few(2, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="each case compiles kernels")
 @pytest.mark.parametrize("learner", LEARNERS, ids=_name)
 def test_every_kernel_plays_the_same(learner, monkeypatch):
     """And the comparison sees it where any number in the kernel is wrong."""
@@ -252,7 +252,7 @@ def test_every_domain_of_a_leader_has_the_right_block():
     np.testing.assert_array_equal(points, Cube(3).minimise(linear))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it compiles a kernel")
 def test_advice_that_changes_is_followed_to_its_last_round():
     table = np.random.default_rng(1).dirichlet(np.ones(3), size=(6, 4))
     learner = Exp4(advice=Advice(table), eta=0.5, gamma=0.1)
@@ -263,7 +263,7 @@ def test_advice_that_changes_is_followed_to_its_last_round():
     assert kernels.engine_of(learner, [pair(7, 3)], fast=True) == "numpy"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it compiles kernels")
 def test_the_width_of_a_block_changes_nothing():
     learner, worlds = BatchedLaplace(Exp3(arms=2, eta=0.3, gamma=0.1), epsilon=1.0, batch=1), pair(8, 2)
     plays = [kernels.play(learner, worlds, CounterDraws(2), RUNS, width=width) for width in (LANES, None)]
@@ -284,7 +284,7 @@ def test_another_seed_plays_otherwise():
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="it compiles a filter")
 @pytest.mark.parametrize(
     ("inner", "t0"),
     [(Exp3(arms=3, eta=0.4, gamma=0.05), 0), (Htinf(arms=3), 2), (Threshold(arms=3, threshold=0.6), 0)],

@@ -211,7 +211,7 @@ def test_convex_losses_keep_a_bound_that_could_fail(name):
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="long horizons")
 @pytest.mark.parametrize("name", sorted(BINDING))
 def test_many_convex_losses_keep_a_bound_that_could_fail(name):
     """The bounds of PFTAL's other two bandits say nothing yet at T = 2^15 and 2^17: they are left out."""
@@ -219,7 +219,7 @@ def test_many_convex_losses_keep_a_bound_that_could_fail(name):
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="long horizons")
 @pytest.mark.parametrize(
     "name", ["smith-thakurta/pftal", "smith-thakurta/pftal-lipschitz", "ene-nguyen-vladu/private-bandit-laplace"]
 )

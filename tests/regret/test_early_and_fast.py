@@ -63,7 +63,7 @@ def test_an_early_measurement_needs_something_to_decide():
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="each case compiles a kernel")
 @pytest.mark.parametrize(
     "learner",
     [

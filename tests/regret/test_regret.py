@@ -59,7 +59,7 @@ def test_regret_may_be_negative():
     assert measure(Exp3(arms=2, eta=0.5, gamma=0.2), losses, Budget(runs=500)).mean < 25
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="10,000 runs, four times")
 def test_the_result_depends_on_the_seed_alone():
     learner = Exp3(arms=2, eta=0.3, gamma=0.1)
     losses = adversaries("unit", rounds=8, arms=2)["random signs"]

@@ -203,7 +203,7 @@ def test_the_command_shows_a_witness_that_plays_again():
     assert CliRunner().invoke(main, [*arguments, "--sequence", "[[4, [3, 0]]]"]).exit_code == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a search")
 def test_a_witness_is_replayed_as_it_was_asked_for():
     arguments = ["regret", "agarwal-singh/ftrl-experts", "--rounds", "16", "--runs", "20", "--jobs", "1"]
     asked = ["--stop", "early", "--confidence", "0.9", "--fast"]

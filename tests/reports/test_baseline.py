@@ -374,7 +374,7 @@ def test_a_record_says_against_which_baseline_it_was_made(accepted):
     assert "not compared: mine.py:Noisy: the learner was not played" in overclaim("accept", "other.json").output
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="several whole runs")
 def test_an_early_audit_against_its_baseline(accepted):
     plan = PLAN + 'stop = "early"\n'
     (accepted / "plan.toml").write_text(plan)

@@ -72,7 +72,7 @@ def p_values(measure, before, after):
 
 
 @pytest.mark.few(2, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="400 comparisons")
 @pytest.mark.parametrize("law", [laplace, categories])
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_p_values_of_an_unchanged_target_are_no_smaller_than_they_say(measure, law):
@@ -83,7 +83,7 @@ def test_p_values_of_an_unchanged_target_are_no_smaller_than_they_say(measure, l
 
 
 @pytest.mark.few(2, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="400 comparisons")
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_less_noise_has_smaller_p_values_in_every_measure(measure):
     """Half of the noise: of p-values that say nothing so many would be below .05 with a chance of less than 1e-6."""

@@ -126,7 +126,7 @@ def test_budget_and_seed_of_the_command_line(pytester):
     result.stdout.fnmatch_lines(["overclaim: runs 500, seed 7"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it compiles kernels")
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
 def test_fast_from_the_marker_and_from_the_command_line(pytester):
     """The engine is the one asked for, and a failed promise is repeated on it."""

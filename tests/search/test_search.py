@@ -352,7 +352,7 @@ def audit_of(learner, claim, *, runs, seed=0, **more):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="three audits of 60,000 runs")
 def test_the_same_seed_finds_the_same_pair_for_any_number_of_processes():
     learner, claim, rounds = prepared("asi-raman-talwar/exp3", rounds=16)
     results = [falsify(learner, claim, rounds=rounds, runs=60_000, seed=2, jobs=jobs) for jobs in (1, 1, 2)]
@@ -448,7 +448,7 @@ class Withheld(LearnerAudit):
         return [kind for kind in ATTACKS if kind is not SequenceRatio and kind.applies(self.learner, pair, "actions")]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="exact laws of many pairs")
 def test_odds_of_a_few_runs_promise_what_the_exact_law_does():
     learner, claim, _ = prepared("asi-raman-talwar/batched-exp3", rounds=8, parameters={**SHARP, "batch": 1})
     audit = Withheld(learner=learner, claim=claim, budget=Budget(runs=200_000, seed=0, confidence=0.99))

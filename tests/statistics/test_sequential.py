@@ -119,7 +119,7 @@ def test_mean_runs_to_falsify_claim_1(epsilon, most, audits):
     assert np.mean([result.runs for result in results]) <= most
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="60 audits")
 def test_the_pipeline_keeps_alpha_on_the_boundary():
     """60 audits of a claim that is just true, at alpha = 0.2: false-alarm probability at most 1e-6.
 
@@ -187,7 +187,7 @@ def test_stakes_on_a_learner_are_fixed_before_the_runs_that_judge_them(monkeypat
     assert {block for _, block in scored[:-1]} & set().union(*(past for past, _ in scored))  # they do teach later ones
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="four audits of 60,000 runs")
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 def test_the_result_does_not_depend_on_the_number_of_workers(delta):
     learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)

@@ -88,7 +88,7 @@ def both_two_interval_bounds(*game, **options):
 
 
 @pytest.mark.few(2, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="20,000 replications")
 @pytest.mark.parametrize("case", ONE_WAY)
 @pytest.mark.parametrize("bound", [JOINT, intervals.epsilon_two_interval])
 def test_one_way_bounds_keep_their_error(bound, case):
@@ -214,7 +214,7 @@ def test_looking_repeatedly_at_a_fixed_n_test_is_caught():
     assert np.sum(ever) > 3 * most_errors()  # measured: .22
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="20,000 replications")
 def test_best_of_two_sides_needs_alpha_split():
     """Planted: joint bounds of both tails, each at the full alpha. 20,000 replications, valid at alpha/2.
 

@@ -275,7 +275,7 @@ class Threaded:
 TWICE = 2 * '[[claims]]\ntarget = "mine.py:Threaded"\nepsilon = 1\nrounds = 2\nruns = 2000\nuntested = "allowed"\n'
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a whole command")
 @pytest.mark.skipif(cores() < 2, reason="one core has one thread")
 @pytest.mark.parametrize(("jobs", "given", "code"), [(1, {}, 0), (2, {}, 0), (2, {"OPENBLAS_NUM_THREADS": "2"}, 4)])
 def test_processes_have_one_thread_each(tmp_path, jobs, given, code):
@@ -432,7 +432,7 @@ def test_the_claim_of_a_mechanism_of_the_zoo(target, words, claimed, code):
     assert result.exit_code == code, result.output
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it compiles kernels")
 def test_a_fast_plan_of_learners_and_mechanisms(tmp_path):
     """The whole plan may be fast, a mechanism alone not."""
     plan = '[[claims]]\ntarget = "mechanisms/laplace"\nruns = 400\n' + PLAN.partition("confidence = 0.95\n")[2]

@@ -102,7 +102,7 @@ expect = "survived"
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a whole run")
 def test_a_plan_its_reports_and_its_gate_tell_users_from_events(folder):
     (folder / "plan.toml").write_text(PLAN)
     done = overclaim("run", "plan.toml", "--jobs", 1)

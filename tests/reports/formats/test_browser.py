@@ -125,7 +125,7 @@ def browser(tmp_path_factory):
     page.close()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it starts a browser")
 @pytest.mark.parametrize("which", ["page", "hostile_page"])
 def test_page_in_a_browser(browser, tmp_path, request, which):
     file = tmp_path / "report.html"

@@ -474,7 +474,7 @@ class _Plain:
         pass
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="several whole commands")
 def test_the_action_runs(folder, tmp_path):
     """The script of its audit step, as the runner would call it: names with spaces, quoted arguments, a baseline."""
     text = (ROOT / "action.yml").read_text(encoding="utf-8")

@@ -61,7 +61,7 @@ def test_same_record_same_bytes(record, page, monkeypatch):
     assert page == render(json.loads(json.dumps(record)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="it draws all figures anew")
 def test_any_number_of_processes_draws_the_same_page(record, page, monkeypatch):
     monkeypatch.setattr(figures, "drawn", figures.drawn.__wrapped__)
     monkeypatch.setattr(workers, "START", 0.0)  # however little there is to draw

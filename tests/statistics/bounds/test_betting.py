@@ -45,7 +45,7 @@ def misses(interval, law, *, times, n, alpha):
 
 
 @pytest.mark.few(2, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="200 intervals")
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("interval", [mean_interval, anytime_mean_interval])
 def test_coverage(interval, law):

@@ -108,7 +108,7 @@ def twin_joint(game, delta, alpha, share):
 
 
 @pytest.mark.few(1, rest="nightly")
-@pytest.mark.slow
+@pytest.mark.slow(reason="a twin in loops")
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("share", [1e-3, 0.6])
 def test_the_joint_bound_is_its_definition(share, delta, monkeypatch):

@@ -126,7 +126,7 @@ def test_what_is_given_up_for_the_proof_is_the_first_margin(game):
     assert searched - bound(game, margins=COARSE) == pytest.approx(COARSE[0] * width, rel=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="a bound by a coarse search and by a fine one")
 def test_a_coarse_search_is_caught(monkeypatch):
     """Planted: three places in all. The search finds too much, and the proof takes it back."""
     monkeypatch.setattr(joint_bound, "_COARSE", np.linspace(0.0, 1.0, 2))

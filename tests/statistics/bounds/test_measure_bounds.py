@@ -144,7 +144,7 @@ def test_donsker_varadhan_and_renyi_bound_the_divergence_of_coins_from_below():
         assert divergence_lower(other, *counts, alpha=0.01) <= float(bernoulli_divergence(order, q, p))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="100 samples")
 def test_variational_p_values_are_at_most_alpha_with_probability_alpha():
     """Randomised response, 100 samples of 100, f its exact ratio, bounds and p-values. False alarms: at most 1e-6."""
     p, n = math.e / (1 + math.e), 100
