@@ -33,7 +33,7 @@ def pytest_configure(config):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def kept():
+def what_is_kept():
     """Let no later collection of garbage walk through what is kept: statsmodels asks for one at each of Holm's.
 
     Nor one at the end of the process, which took ten seconds.
