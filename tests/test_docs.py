@@ -19,15 +19,16 @@ sys.modules[spec.name] = commands  # its dataclasses look themselves up
 spec.loader.exec_module(commands)
 
 
-#: Pages on other people's code, run by `make libraries` too: what they show are the files of a folder of examples/.
+#: Pages on other people's code, nightly as `make libraries` runs them too. What they show are files of examples/.
 TUTORIALS = {"tutorial-opendp.md": "visits", "tutorial-diffprivlib.md": "scale", "tutorial-river.md": "articles"}
 #: Pages whose audits take long.
-LONG = ("tutorial.md", "mechanisms.md", "findings.md", "index.md", "inputs.md", *TUTORIALS)
+LONG = ("tutorial.md", "mechanisms.md", "findings.md", "index.md", "inputs.md")
+TIERS = {**dict.fromkeys(LONG, pytest.mark.slow), **dict.fromkeys(TUTORIALS, pytest.mark.nightly)}
 
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in commands.PAGES],
+    [pytest.param(page, marks=TIERS.get(page.name, ())) for page in commands.PAGES],
     ids=lambda page: page.name,
 )
 def test_every_command_prints_what_is_shown(page, tmp_path, monkeypatch):
