@@ -26,7 +26,8 @@ def tiers(request):
 
     def of(*named, asked=("tests",), **rest):
         items = [Case(case, *named, **rest) for case in "abc"]
-        conftest.pytest_collection_modifyitems(SimpleNamespace(args=asked), items)
+        config = SimpleNamespace(args=asked, getoption=lambda name, default: default)
+        conftest.pytest_collection_modifyitems(config, items)
         return [item.tiers for item in items]
 
     return of
