@@ -11,7 +11,9 @@ from overclaim.mechanisms.draws import Draws
 from overclaim.tests.support.command_line import overclaim
 
 
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.nightly(reason="`make audit` plants them too"))]
+)
 def test_all_are_caught_and_none_is_false(every, monkeypatch):
     """Seed 1. A sound original is called broken with probability at most 1e-4; 14 of them, 0.14 %."""
     monkeypatch.setattr(planted_learners.StateKept, "totals", np.zeros(2))  # as a fresh process has them
