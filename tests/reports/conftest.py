@@ -33,7 +33,8 @@ def drawn_once():
 
     @functools.wraps(real)
     def drawn(item):
-        key = json.dumps(item, default=repr)
+        painters = [part for part in vars(figures).values() if callable(part)]  # a test may replace one
+        key = json.dumps(item, default=repr), repr(painters)
         if key not in done:
             done[key] = real(item)
         return done[key]
