@@ -98,7 +98,7 @@ def test_a_sequence_that_lost_the_race_leaves_a_bound_undecided_by_its_few_runs(
     assert [audit.bound_verdict for audit in audits] == [HOLDS, UNDECIDED]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly(reason="400 audits")
 def test_intervals_hold_together_after_a_race():
     """400 audits at 90 %, six equal sequences: more than 69 with a wrong interval has probability 1e-6 at most."""
     wrong = 0
