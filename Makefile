@@ -5,12 +5,12 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow nightly coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret docs lowest newest lock clean
+.PHONY: help setup test test-all test-slow nightly coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret golden golden-write docs lowest newest lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
-COMPUTING := audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow
+COMPUTING := audit bench coverage docs fuzz golden golden-write libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
@@ -24,7 +24,7 @@ $(COMPUTING): export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, test-slow, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, docs, lowest, newest, lock, clean'
+	@echo 'also: setup, lint, test-slow, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, golden, golden-write, docs, lowest, newest, lock, clean'
 
 setup: $(READY)
 
@@ -130,6 +130,11 @@ bench: $(READY)
 regret: $(READY)
 	@echo 'regret: the catalogue at long horizons, and what searches find'
 	@$(BIN)/python benchmarks/catalogue/regret.py
+
+# What `make audit` does not cover; golden-write is for a change of records that is wanted. Read its differences.
+golden golden-write: $(READY)
+	@echo '$@: mechanisms, early stopping, other measures, inputs and sequences, against benchmarks/golden/record.json'
+	@$(BIN)/python benchmarks/golden/golden.py $(if $(filter %-write,$@),--write)
 
 # tests/test_docs.py compares.
 docs: $(READY)
