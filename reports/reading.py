@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from ..audit.certification import blind_spot
 from ..audit.statistics import measure_words
 from ..audit.statistics.digits import at_least, at_most, confidence_text
+from ..json_schema import defaults_of
 from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
 from .sanitise import visible
 
@@ -20,47 +21,7 @@ if TYPE_CHECKING:
     from ..mechanisms.measures.measure import MeasureJson
 
 #: What a claim says where its record does not.
-DEFAULTS: ClaimRecord = {
-    "calibration": None,
-    "surface": "actions",
-    "neighbours": "replace",
-    "losses": "",
-    "rounds": None,
-    "epsilon_lower": 0.0,
-    "lower": None,
-    "measure": None,
-    "translation": None,
-    "exact_level": None,
-    "exact_epsilon": None,
-    "exact_infinite": False,
-    "detectable_epsilon": None,
-    "expected": None,
-    "method": "guess",
-    "attack": "",
-    "confidence": 0.99,
-    "runs": None,
-    "pilot_runs": None,
-    "two_interval_bound": None,
-    "seconds": None,
-    "source": "",
-    "note": "",
-    "standing": None,
-    "quotation": None,
-    "false": None,
-    "answer": None,
-    "repair": None,
-    "replay": "",
-    "epsilon_upper": None,
-    "upper_how": None,
-    "event": None,
-    "evidence": None,
-    "published": True,
-    "p_value": None,
-    "blind_spot": None,
-    "untested": False,
-    "reason": None,
-    "replayable": True,
-}
+_DEFAULTS = defaults_of(ClaimRecord)
 #: What fails a run of what is found against a baseline; other findings are remarks.
 FAILING = ("regression", "weakened", "lost power", "missing")
 #: What stands before the command that audits a claim again: where its counts are replayed, and where they are not.
@@ -365,5 +326,5 @@ def filled(claim: ClaimRecord) -> ClaimRecord:
     """Return a claim with every field that the reports name, and with the verdicts of this version."""
     claimed: ClaimedJson = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
     known = {key: value for key, value in claim.items() if value is not None}
-    whole = cast(ClaimRecord, {**DEFAULTS, **known, "claimed": claimed})
+    whole = cast(ClaimRecord, {**_DEFAULTS, **known, "claimed": claimed})
     return cast(ClaimRecord, {**whole, "verdict": verdict_of(whole), "reason": reason_of(whole)})

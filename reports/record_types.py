@@ -3,14 +3,43 @@
 A key may be missing: a record is of one part more or less, and older versions wrote fewer.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict, get_args
 
-from typing import TYPE_CHECKING, Final, TypedDict
-
+from ..audit.certification.blind_spot import Reason
 from ..audit.traces.trace_types import PlaceJson, TracesJson
+from ..json_schema import (
+    BOOLEAN,
+    COUNT,
+    INSIDE,
+    NUMBER,
+    REQUIRED,
+    SHARE,
+    TEXT,
+    Default,
+    array,
+    choice,
+    maybe,
+    table,
+    table_of,
+)
+from .record_parts import (
+    BLIND_SPOT,
+    CLAIMED,
+    COUNTS,
+    EVENT,
+    EVIDENCE,
+    FROZEN,
+    MEASURE,
+    PAIR,
+    SEARCHED,
+    SHRUNK,
+    SMALLEST,
+    TRANSLATION,
+    standings,
+)
 
 if TYPE_CHECKING:
-    from ..audit.certification.blind_spot import BlindSpotJson, Reason
+    from ..audit.certification.blind_spot import BlindSpotJson
     from ..audit.certification.evidence import EvidenceJson
     from ..audit.certification.verdict import SearchedJson
     from ..audit.certification.witness import ShrunkJson
@@ -52,15 +81,15 @@ class EventRecord(TypedDict, total=False):
 class Quotation(TypedDict):
     """The words of a paper."""
 
-    text: str
-    where: str
+    text: Annotated[str, TEXT, REQUIRED]
+    where: Annotated[str, TEXT, REQUIRED]
 
 
 class HolmRecord(TypedDict):
     """At what level Holm's procedure falsified a claim."""
 
-    p_value: float
-    level: float
+    p_value: Annotated[float, SHARE, REQUIRED]
+    level: Annotated[float, SHARE, REQUIRED]
 
 
 class BeforeRecord(TypedDict, total=False):
@@ -68,102 +97,102 @@ class BeforeRecord(TypedDict, total=False):
 
     epsilon_lower: float
     lower: float | None
-    measure: MeasureJson
+    measure: "MeasureJson"
     p_value: float | None
     not_compared: str | None
-    counts: CountsJson
-    counts_before: CountsJson
+    counts: "CountsJson"
+    counts_before: "CountsJson"
 
 
 class MissingJson(TypedDict):
     """What a verdict goes without, as a trace or a figure, and why."""
 
-    what: str
-    reason: str
+    what: Annotated[str, TEXT, REQUIRED]
+    reason: Annotated[str, TEXT, REQUIRED]
 
 
 class ClaimRecord(TracesJson, total=False):
-    """One audited claim."""
+    """One audited claim: each field with its schema, and the default that readers take where a record lacks it."""
 
-    name: str
-    claimed: ClaimedJson
-    verdict: str
-    expected: str | None
-    holm: HolmRecord
+    name: Annotated[str, TEXT, REQUIRED]
+    claimed: Annotated["ClaimedJson", CLAIMED, REQUIRED]
+    verdict: Annotated[str, choice("FALSIFIED", "SURVIVED", "UNDERPOWERED"), REQUIRED]
+    expected: Annotated[str | None, choice("falsified", "survived", None), Default(None)]
+    holm: Annotated[HolmRecord, maybe(table_of(HolmRecord))]
     # The game.
-    calibration: str | None
-    surface: str
-    neighbours: str
-    relation: str | None
-    losses: str
-    rounds: int | None
-    arms: int | None
-    mechanism: bool
+    calibration: Annotated[str | None, maybe(TEXT), Default(None)]
+    surface: Annotated[str, maybe(TEXT), Default("actions")]
+    neighbours: Annotated[str, maybe(TEXT), Default("replace")]
+    relation: Annotated[str | None, maybe(TEXT)]
+    losses: Annotated[str, maybe(TEXT), Default("")]
+    rounds: Annotated[int | None, maybe(COUNT), Default(None)]
+    arms: Annotated[int | None, maybe(COUNT)]
+    mechanism: Annotated[bool, maybe(BOOLEAN)]
     parameters: dict[str, object]
-    pair: PairJson
-    pair_given: bool
-    inputs: dict[str, object] | None
-    bits: bool
+    pair: Annotated["PairJson", maybe(PAIR)]
+    pair_given: Annotated[bool, maybe(BOOLEAN)]
+    inputs: Annotated[dict[str, object] | None, maybe(table())]
+    bits: Annotated[bool, maybe(BOOLEAN)]
     # What was certified.
-    measure: MeasureJson | None
-    lower: float | None
-    epsilon_lower: float
-    translation: TranslationJson | None
-    confidence: float
-    p_value: float | None
-    method: str
-    counts: CountsJson
-    event: EventRecord | None
-    event_in_words: str | None
-    two_interval_bound: float | None
-    attack: str
-    attack_exact: bool
-    attack_reads: str
-    frozen: dict[str, object]
-    evidence: EvidenceJson | None
+    measure: Annotated["MeasureJson | None", maybe(MEASURE), Default(None)]
+    lower: Annotated[float | None, maybe(NUMBER), Default(None)]
+    epsilon_lower: Annotated[float, maybe(NUMBER), Default(0.0)]
+    translation: Annotated["TranslationJson | None", maybe(TRANSLATION), Default(None)]
+    confidence: Annotated[float, maybe(INSIDE), Default(0.99)]
+    p_value: Annotated[float | None, maybe(SHARE), Default(None)]
+    method: Annotated[str, maybe(TEXT), Default("guess")]
+    counts: Annotated["CountsJson", maybe(COUNTS)]
+    event: Annotated[EventRecord | None, maybe(EVENT), Default(None)]
+    event_in_words: Annotated[str | None, maybe(TEXT)]
+    two_interval_bound: Annotated[float | None, maybe(NUMBER), Default(None)]
+    attack: Annotated[str, maybe(TEXT), Default("")]
+    attack_exact: Annotated[bool, maybe(BOOLEAN)]
+    attack_reads: Annotated[str, maybe(TEXT)]
+    frozen: Annotated[dict[str, object], maybe(FROZEN)]
+    evidence: Annotated["EvidenceJson | None", maybe(EVIDENCE), Default(None)]
     baseline: BeforeRecord | float | None
     # What is exact on the audited pair.
-    exact_level: float | None
-    exact_mu: float | None
-    exact_rho: float | None
-    exact_epsilon: float | None
-    exact_infinite: bool
+    exact_level: Annotated[float | None, maybe(NUMBER), Default(None)]
+    exact_mu: Annotated[float | None, maybe(NUMBER)]
+    exact_rho: Annotated[float | None, maybe(NUMBER)]
+    exact_epsilon: Annotated[float | None, maybe(NUMBER), Default(None)]
+    exact_infinite: Annotated[bool, maybe(BOOLEAN), Default(False)]
     # What could have been seen.
-    detectable_epsilon: float | None
-    blind_spot: BlindSpotJson | None
-    reason: Reason | None
-    untested: bool
-    alike: bool
-    paired_runs: int | None
-    unread_bits: bool
-    untested_allowed: bool
+    detectable_epsilon: Annotated[float | None, maybe(NUMBER), Default(None)]
+    blind_spot: Annotated["BlindSpotJson | None", maybe(BLIND_SPOT), Default(None)]
+    reason: Annotated[Reason | None, choice(*get_args(Reason), None), Default(None)]
+    untested: Annotated[bool, maybe(BOOLEAN), Default(False)]
+    alike: Annotated[bool, maybe(BOOLEAN)]
+    paired_runs: Annotated[int | None, maybe(COUNT)]
+    unread_bits: Annotated[bool, maybe(BOOLEAN)]
+    untested_allowed: Annotated[bool, maybe(BOOLEAN)]
     # What its verdict goes without.
-    missing: list[MissingJson]
+    missing: Annotated[list[MissingJson], maybe(array(table_of(MissingJson)))]
     # How it was audited.
-    runs: int | None
-    budget: int
-    pilot_runs: int | None
-    stop: str
-    seed: int
-    engine: str
-    seconds: float | None
-    platform_dependent: bool
-    replay: str
-    replayable: bool
-    outputs_digest: str | None
-    searched: SearchedJson | None
-    smallest_inputs: ShrunkJson | None
-    shrunk: ShrunkJson | None
+    runs: Annotated[int | None, maybe(COUNT), Default(None)]
+    budget: Annotated[int, maybe(COUNT)]
+    pilot_runs: Annotated[int | None, maybe(COUNT), Default(None)]
+    stop: Annotated[str, maybe(TEXT)]
+    seed: Annotated[int, maybe(COUNT)]
+    engine: Annotated[str, maybe(TEXT)]
+    seconds: Annotated[float | None, maybe(NUMBER), Default(None)]
+    platform_dependent: Annotated[bool, maybe(BOOLEAN)]
+    replay: Annotated[str, maybe(TEXT), Default("")]
+    replayable: Annotated[bool, maybe(BOOLEAN), Default(True)]
+    outputs_digest: Annotated[str | None, maybe(TEXT)]
+    searched: Annotated["SearchedJson | None", maybe(SEARCHED)]
+    smallest_inputs: Annotated["ShrunkJson | None", maybe(SMALLEST)]
+    shrunk: Annotated["ShrunkJson | None", maybe(SHRUNK)]
     # Whose claim it is.
-    source: str
-    standing: str | None
-    published: bool
-    quotation: Quotation | None
-    false: str | None
-    answer: str | None
-    repair: str | None
-    note: str
-    where: PlaceJson | None
+    source: Annotated[str, maybe(TEXT), Default("")]
+    standing: Annotated[str | None, standings, Default(None)]
+    published: Annotated[bool, maybe(BOOLEAN), Default(True)]
+    quotation: Annotated[Quotation | None, maybe(table_of(Quotation)), Default(None)]
+    false: Annotated[str | None, maybe(TEXT), Default(None)]
+    answer: Annotated[str | None, maybe(TEXT), Default(None)]
+    repair: Annotated[str | None, maybe(TEXT), Default(None)]
+    note: Annotated[str, maybe(TEXT), Default("")]
+    where: Annotated[PlaceJson | None, maybe(table_of(PlaceJson))]
 
 
 class BaselineRecord(TypedDict, total=False):
@@ -202,7 +231,7 @@ class RunRecord(TypedDict, total=False):
     headline: dict[str, int]
     processor: dict[str, object]
     claims: list[ClaimRecord]
-    regret: list[RegretJson]
+    regret: "list[RegretJson]"
     regret_not_measured: list[dict[str, str]]
     utility: list[dict[str, object]]
     errors: list[Said]
@@ -222,7 +251,7 @@ class SmokeRecord(TypedDict, total=False):
     """What `overclaim smoke` prints: the audit of a single run."""
 
     name: str
-    claimed: ClaimedJson
+    claimed: "ClaimedJson"
     verdict: str
     reason: Reason | None
     epsilon_lower: float

@@ -1,15 +1,15 @@
-"""What a record says of traces, as types."""
+"""What a record says of traces: the types of its fields, with their schemas (`json_schema`)."""
 
-from __future__ import annotations
+from typing import Annotated, Literal, TypedDict, get_args
 
-from typing import Literal, TypedDict
+from ...json_schema import BOOLEAN, COUNT, NUMBER, REQUIRED, ROUND, TEXT, Default, array, choice, maybe, table_of
 
 
 class PlaceJson(TypedDict):
     """Where code is written."""
 
-    file: str
-    line: int
+    file: Annotated[str, TEXT, REQUIRED]
+    line: Annotated[int, ROUND, REQUIRED]
 
 
 #: What a trace comes to.
@@ -19,9 +19,9 @@ TraceResult = Literal["BOUNDED", "NOT BOUNDED", "BYPASS", "NOT TRACED"]
 class LeakJson(TypedDict, total=False):
     """What differs although all noise is the same: a bypass, or where the trace has lost track."""
 
-    text: str
-    what: str
-    round: int
+    text: Annotated[str, TEXT, REQUIRED]
+    what: Annotated[str, TEXT]
+    round: Annotated[int, COUNT]
     bypass: bool
     finding: str
     seen: str
@@ -32,29 +32,29 @@ class LeakJson(TypedDict, total=False):
 class CauseJson(TypedDict):
     """Why a claim is false."""
 
-    text: str
-    kind: str
-    place: PlaceJson | None
-    call: int | None
-    calls: int | None
-    differs: float | None
-    calibrated_for: float | None
+    text: Annotated[str, TEXT, REQUIRED]
+    kind: Annotated[str, choice("leak", "calls", "law"), REQUIRED]
+    place: Annotated[PlaceJson | None, maybe(table_of(PlaceJson))]
+    call: Annotated[int | None, maybe(ROUND)]
+    calls: Annotated[int | None, maybe(ROUND)]
+    differs: Annotated[float | None, maybe(NUMBER)]
+    calibrated_for: Annotated[float | None, maybe(NUMBER)]
 
 
 class TracesJson(TypedDict, total=False):
     """Bounds from above, the leak and the cause; why there are none."""
 
-    epsilon_upper: float | None
-    epsilon_upper_pair: float | None
-    upper: float | None
-    upper_scope: str | None
-    upper_how: str | None
-    upper_rests_on: list[str] | None
-    trace_result: TraceResult
-    within_claim: bool
-    leak: LeakJson | None
-    cause: CauseJson | None
-    untraced: str | None
+    epsilon_upper: Annotated[float | None, maybe(NUMBER), Default(None)]
+    epsilon_upper_pair: Annotated[float | None, maybe(NUMBER)]
+    upper: Annotated[float | None, maybe(NUMBER)]
+    upper_scope: Annotated[str | None, choice("pair", "claim", None)]
+    upper_how: Annotated[str | None, choice("maximised", "bounded", "sampled", None), Default(None)]
+    upper_rests_on: Annotated[list[str] | None, maybe(array(TEXT))]
+    leak: Annotated[LeakJson | None, maybe(table_of(LeakJson))]
+    cause: Annotated[CauseJson | None, maybe(table_of(CauseJson))]
+    untraced: Annotated[str | None, maybe(TEXT)]
+    trace_result: Annotated[TraceResult, choice(*get_args(TraceResult), None)]
+    within_claim: Annotated[bool, maybe(BOOLEAN)]
 
 
 class LossJson(TypedDict, total=False):
