@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ..audit.plans.options import OPTIONS, fits
+
 if TYPE_CHECKING:
     from ..audit.certification.verdict import Result
     from ..audit.regret.regret_audit import RegretAudit
@@ -27,24 +29,10 @@ if TYPE_CHECKING:
     from .record_types import ClaimRecord
 
 
-def _whole(least: int) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
 #: A test, or what holds tests.
 Node = pytest.Item | pytest.Collector
-#: What the marker takes: what each must be, and whether a value is.
-OPTIONS: dict[str, tuple[str, Callable[[object], bool]]] = {
-    "runs": ("a whole number of at least 20", _whole(20)),
-    "seed": ("a whole number of at least 0", _whole(0)),
-    "confidence": ("a number between 0 and 1", lambda value: isinstance(value, float) and 0 < value < 1),
-    "stop": ("'budget' or 'early'", lambda value: value in ("budget", "early")),
-    "fast": ("True or False", lambda value: isinstance(value, bool)),
-    "weaken": (
-        "the name of a parameter, a function, True or False",
-        lambda v: isinstance(v, str | bool) or callable(v),
-    ),
-}
+#: What the marker takes.
+MARKED = {name: option for name, option in OPTIONS.items() if option.marker}
 #: What a mechanism is audited on; a learner too, on sequences of rounds.
 INPUTS = {"left", "right", "pairs", "inputs"}
 #: The nodes on whose behalf code runs, the innermost last: a test, and the owners of the fixtures that are being made.
@@ -56,16 +44,17 @@ NOBODY_ASKED = (
     "a result is FALSIFIED, and the test requires nothing of it: call its require_survived(), or require_falsified() "
     "where that is expected"
 )
-MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audits in this test."
+MARKER = f"overclaim({', '.join(MARKED)}): budget, seed and engine of the audits in this test."
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the command line."""
     group = parser.getgroup("overclaim", "privacy audits")
-    for name, least, words in (
-        ("runs", 20, "Runs of each audit that does not say how many."),
-        ("seed", 0, "Seed of each audit that does not say which.  [default: 0]"),
+    for name, words in (
+        ("runs", "Runs of each audit that does not say how many."),
+        ("seed", "Seed of each audit that does not say which.  [default: 0]"),
     ):
+        least = OPTIONS[name].schema["minimum"]
         group.addoption(f"--overclaim-{name}", metavar=name.upper(), type=_at_least(least), help=words)
     fast = "Play on compiled kernels, where a learner has one."
     group.addoption("--overclaim-fast", action="store_const", const=True, help=fast)
@@ -153,14 +142,14 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def _mistake(node: Node) -> str:
     """Return what is wrong with a node's markers, or nothing."""
     for marker in node.iter_markers("overclaim"):
-        unknown = sorted(marker.kwargs.keys() - OPTIONS.keys())
+        unknown = sorted(marker.kwargs.keys() - MARKED.keys())
         if marker.args or unknown:
             got = ", ".join([*map(repr, marker.args), *unknown])
-            return f"the marker overclaim takes {', '.join(OPTIONS)} by name, got {got}"
+            return f"the marker overclaim takes {', '.join(MARKED)} by name, got {got}"
         for name, value in marker.kwargs.items():
-            wanted, fits = OPTIONS[name]
-            if not fits(value):
-                return f"the marker overclaim takes {wanted} as {name}, got {value!r}"
+            option = MARKED[name]
+            if not (fits(value, option.schema) or (name == "weaken" and callable(value))):
+                return f"the marker overclaim takes {option.marker} as {name}, got {value!r}"
     return ""
 
 

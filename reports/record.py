@@ -16,8 +16,8 @@ from ..audit.certification.verdict import Result, Verdict
 from ..audit.inputs.files import read_schema
 from ..audit.inputs.json_text import parse_json
 from ..audit.plans.lock import alone
+from ..audit.plans.options import ALLOWED
 from ..audit.plans.paths import check_output, named, read_text
-from ..audit.plans.plan_schema import ALLOWED
 from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared, Task
 from ..audit.play.processor import processor

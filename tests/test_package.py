@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections import Counter
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -87,20 +86,6 @@ def test_listed_packages_equal_those_on_disk():
 def test_every_listed_package_has_an_init():
     for name in project()["tool"]["setuptools"]["packages"]:
         assert ROOT.joinpath(*name.split(".")[1:], "__init__.py").is_file(), name
-
-
-@pytest.mark.lint
-def test_no_file_is_long():
-    """400 lines at most, tests 500; a longer one holds two things."""
-    most = {file: 500 if file.parts[0] == "tests" else 400 for file, _ in sources()}
-    assert [f"{file}: {n}" for file, text in sources() if (n := len(text.splitlines())) > most[file]] == []
-
-
-@pytest.mark.lint
-def test_no_room_is_crowded():
-    """12 modules at most; a fuller one holds two rooms."""
-    rooms = Counter(file.parent for file, _ in sources() if file.name not in ("__init__.py", "conftest.py"))
-    assert {room: modules for room, modules in rooms.items() if modules > 12} == {}
 
 
 @pytest.mark.lint

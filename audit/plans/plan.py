@@ -19,8 +19,9 @@ from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ..play.execution import Budget
 from ..play.pairs import Pair
 from ..play.provenance import check_namesakes
+from .options import ALLOWED, OPTIONS, RELATIONS
 from .paths import read_text
-from .plan_schema import ALLOWED, CLAIM, PLAN, RELATION_NAMES
+from .plan_schema import PLAN
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
 from .targets import convert
 from .tasks import Task
@@ -206,14 +207,15 @@ def read_plan(path: Path) -> Plan:
 
 
 def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, confidence: float) -> Task:
-    values = {key: value for key, value in claim.items() if key not in ("set", "expect", "regret")}
-    values |= {"input_schema": values.pop("inputs")} if "inputs" in values else {}
+    values: dict[str, Any] = {}
     kinds = {"number": float, "integer": int}
-    for key, value in values.items():
+    for key, value in claim.items():
+        option = OPTIONS[key]
         try:
-            values[key] = kinds.get(CLAIM["properties"].get(key, {}).get("type"), lambda same: same)(value)
+            values[option.key] = kinds.get(option.schema.get("type", ""), lambda same: same)(value)
         except OverflowError:
             raise ValueError(f"{lines.at(key, index)}: {key} must be finite, got a number beyond all floats") from None
+    values.pop("regret", None)
     said = {key: values.pop(key) for key in ("runs", "stop") if key in values}
     for key in claim:
         if _has_time(claim[key]):
@@ -227,9 +229,7 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         task = Task(
             **values,
             measure=stated_measure({**values, **stated}),
-            parameters=claim.get("set", {}),
             blind_spot=True,
-            expected=claim.get("expect"),
             budget=Budget(seed=seed, confidence=confidence, **said),
             said=tuple(claim),
         ).in_example()
@@ -302,7 +302,7 @@ def _explain(error: Any, lines: _Lines) -> str:
         if key == "attributes":
             return f"{here}: attributes must be fitted, all, or a list of names, got {value!r}"
         if key == "neighbours":
-            return f"{here}: neighbours must be one of {', '.join(RELATION_NAMES)}, or as user:3, got {value!r}"
+            return f"{here}: neighbours must be one of {', '.join(RELATIONS)}, or as user:3, got {value!r}"
         if key == "inputs":
             return f"{here}: inputs must be a JSON Schema, as a table or the name of its file, got {value!r}"
         return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"

@@ -3,77 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
-from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, ROUND_NEIGHBOURS, SURFACES
-from ..inputs.neighbours import RELATIONS
-from ..play.execution import LARGEST, STOPS
+from .options import AT_TOP, IN_CLAIM, LOSSES, Schema, schemas_of
 
-#: What a plan says of a claim whose audit catches too little to be called a test.
-ALLOWED = "allowed"
-
-_PROBABILITY = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
-#: The neighbour relations of rounds and records by name; `user:3` beside them says how many rounds a user has.
-RELATION_NAMES = list(dict.fromkeys((*ROUND_NEIGHBOURS, *RELATIONS)))
-_COUNT = {"type": "integer", "minimum": 1}
-
-CLAIM: dict[str, Any] = {
+CLAIM: Schema = {
     "type": "object",
     "required": ["target"],
     "additionalProperties": False,
-    "properties": {
-        "target": {"type": "string", "minLength": 1},
-        "epsilon": {"type": "number", "minimum": 0},
-        "delta": {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
-        "gdp": {"type": "number", "exclusiveMinimum": 0},
-        "zcdp": {"type": "number", "exclusiveMinimum": 0},
-        "rdp": {"type": "array"},
-        "profile": {"type": "array"},
-        "rounds": _COUNT,
-        "arms": _COUNT,
-        "losses": {"enum": list(LOSS_SET_NAMES)},
-        "neighbours": {"anyOf": [{"enum": RELATION_NAMES}, {"type": "string", "pattern": "^user(-losses)?:[1-9]"}]},
-        "surface": {"enum": list(SURFACES)},
-        "runs": {"type": "integer", "minimum": 20},
-        "stop": {"enum": list(STOPS)},
-        "expect": {"enum": list(EXPECTATIONS)},
-        "weaken": {"anyOf": [{"type": "boolean"}, {"type": "string", "minLength": 1}]},
-        "untested": {"enum": [ALLOWED]},
-        "note": {"type": "string"},
-        "set": {"type": "object"},
-        "left": {},
-        "right": {},
-        "inputs": {"anyOf": [{"type": "object"}, {"type": "string", "minLength": 1}]},
-        "bits": {"type": "boolean"},
-        "os_random": {"type": "boolean"},
-        "call_limit": {"type": "number", "exclusiveMinimum": 0},
-        "attributes": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
-        "fast": {"type": "boolean"},
-        "regret": {
-            "type": "object",
-            "required": ["bound"],
-            "additionalProperties": False,
-            "properties": {
-                "bound": {"type": "number", "minimum": 0},
-                "horizon": _COUNT,
-                "runs": {"type": "integer", "minimum": 20},
-                "stop": {"enum": list(STOPS)},
-            },
-        },
-    },
+    "properties": schemas_of(IN_CLAIM),
 }
 
-PLAN: dict[str, object] = {
+PLAN: Schema = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "overclaim plan",
     "type": "object",
     "additionalProperties": False,
-    "properties": {
-        "seed": {"type": "integer", "minimum": 0, "maximum": LARGEST},
-        "alpha": _PROBABILITY,
-        "confidence": _PROBABILITY,
-        "claims": {"type": "array", "items": CLAIM},
-    },
+    "properties": {**schemas_of(AT_TOP), "claims": {"type": "array", "items": CLAIM}},
 }
 
 EXAMPLE = """\
@@ -139,4 +84,4 @@ set = {{ batch = 1 }}     # parameters of the target
 def example(name: str) -> str:
     """Return the text of a commented plan that will be called `name`."""
     shown = shlex.quote(name) if name.isprintable() else "PLAN.toml"  # it stands in a comment
-    return EXAMPLE.format(name=shown, losses=", ".join(LOSS_SET_NAMES))
+    return EXAMPLE.format(name=shown, losses=", ".join(LOSSES))

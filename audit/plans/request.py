@@ -23,7 +23,7 @@ from ..inputs.rounds import Relation
 from ..play.execution import BUDGET, Budget
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
-from .plan_schema import ALLOWED
+from .options import ALLOWED
 
 #: Options of learners and their defaults: a mechanism is refused with another value.
 _GAME = {"surface": "actions", "neighbours": "replace", "fast": False}

@@ -18,26 +18,18 @@ from .computed import exact, power
 from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_process, playing_command, say
 from .options import (
     CLAIMED,
-    CONFIDENCE,
-    FAST,
     FILE,
     GAME,
     INPUTS,
-    JOBS,
     JSON,
     MEASURE,
     NEIGHBOURS,
-    PAIR,
     ROWS,
-    SEED,
-    SEEDS,
     SETTING,
-    SHRINK,
-    STOP,
     SURFACE,
-    TRACE,
-    WEAKEN,
     WHERE,
+    option,
+    several,
 )
 from .regret import regret
 from .running import audited, cluster_of, exit_code, resumable
@@ -123,16 +115,9 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
 @MEASURE
 @GAME
 @SURFACE
-@PAIR
+@option("pair")
 @INPUTS
-@click.option("--runs", type=click.IntRange(20), default=100_000, show_default=True, help="All runs, pilot included.")
-@SEED
-@CONFIDENCE
-@STOP
-@FAST
-@WEAKEN
-@SHRINK
-@TRACE
+@several("runs", "seed", "confidence", "stop", "fast", "weaken", "shrink", "trace")
 @WHERE
 @JSON
 @playing_command
@@ -177,11 +162,10 @@ def check(
 @main.command()
 @click.argument("target")
 @CLAIMED
-@click.option("--rounds", type=int, default=1000, show_default=True, help="Horizon T: every round is a canary.")
+@option("rounds", default=1000, help="Horizon T: every round is a canary.")
 @SETTING
 @NEIGHBOURS
-@SEED
-@CONFIDENCE
+@several("seed", "confidence")
 @JSON
 @playing_command
 def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: Any) -> int:
@@ -229,8 +213,8 @@ def init(plan_file: Path) -> None:
 @click.option("--out", type=FILE, default=Path("out"), show_default=True, help="Folder.")
 @WHERE
 @click.option("--libraries", is_flag=True, help="Without a plan: audit the libraries in place of the literature.")
-@click.option("--seed", type=SEEDS, help="Without a plan.  [default: 0]")
-@FAST
+@option("seed", default=None, help="Without a plan.  [default: 0]")
+@option("fast")
 @click.option(
     "--blind-spots/--no-blind-spots",
     default=True,
@@ -364,8 +348,7 @@ main.add_command(regret)
 
 
 @main.command()
-@SEED
-@JOBS
+@several("seed", "jobs")
 @JSON
 @command
 def selftest(seed: int, jobs: int | None, as_json: bool) -> int:

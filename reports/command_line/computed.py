@@ -8,14 +8,7 @@ import click
 
 from ..sanitise import finite, json_text
 from .console import Once, command, own_process, playing_command, say
-from .options import (
-    CLAIMED,
-    CONFIDENCE,
-    GAME,
-    JSON,
-    PAIR,
-    SURFACE,
-)
+from .options import CLAIMED, GAME, JSON, SURFACE, option
 from .task_options import task_of
 
 
@@ -25,7 +18,7 @@ from .task_options import task_of
 @click.option(
     "--runs", type=click.IntRange(1, 2**50), required=True, help="All runs of an audit, both worlds together."
 )
-@CONFIDENCE
+@option("confidence")
 @JSON
 @command
 def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
@@ -59,7 +52,7 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
 @CLAIMED
 @GAME
 @SURFACE
-@PAIR
+@option("pair")
 @click.option("--gdp", is_flag=True, help="The exact mu of Gaussian DP of the same pair too.")
 @click.option("--zcdp", is_flag=True, help="Its exact rho of zero-concentrated DP too.")
 @JSON

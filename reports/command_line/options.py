@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+
+from ...audit.plans.options import OPTIONS, RELATIONS, Option
 
 
 class Kind(click.ParamType):  # type: ignore[type-arg]
@@ -53,10 +56,6 @@ class Rdp(Kind):
             return float(order), float(epsilon)
         except ValueError:
             self.fail(f"expected ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
-
-
-#: The neighbour relations by name: of rounds, and of the records of a mechanism's input.
-RELATIONS = ("replace", "zero-out", "add-remove", "substitute-feature", "user", "replace-losses", "user-losses")
 
 
 class RelationName(Kind):
@@ -129,138 +128,58 @@ def _set_once(
     return values
 
 
+def _range(option: Option) -> click.IntRange | click.FloatRange:
+    """Return the type of a number between the bounds of an option's schema."""
+    schema = option.schema
+    if schema["type"] == "integer":
+        return click.IntRange(schema["minimum"], schema.get("maximum"))
+    return click.FloatRange(schema["exclusiveMinimum"], min_open=True)
+
+
 FILE = File()
-SETTING = options(
-    click.option("--arms", type=int, help="Arms, experts or coordinates.  [default: the target's own, or 2]"),
-    click.option(
-        "--losses",
-        help="Loss set: unit, symmetric, l1-ball, l2-ball, lipschitz.  [default: the target's own, or unit]",
-    ),
-    click.option(
-        "--set", "parameters", multiple=True, type=Parameter(), callback=_set_once, help="A parameter; repeatable."
-    ),
-)
-GAME = options(
-    click.option("--rounds", type=int, help="Horizon T.  [default: the target's own, or 8]"),
-    SETTING,
-)
-NEIGHBOURS = click.option(
-    "--neighbours",
-    type=RelationName(),
-    metavar="RELATION",
-    help=f"{', '.join(RELATIONS)} or user:ROUNDS. All but the first two are for --inputs, or a learner's --left and "
-    "--right; by user:3 a user has at most 3 rounds.  [default: replace]",
-)
-CALLED = options(
-    click.option(
-        "--os-random",
-        is_flag=True,
-        help="The mechanism's randomness cannot be seeded: nothing is played twice, no counts are replayed.",
-    ),
-    click.option(
-        "--attributes",
-        type=Names(),
-        metavar="fitted|all|NAME[,NAME]",
-        help="Of an object that the mechanism returns, such as a fitted model: what is the output.",
-    ),
-)
-INPUTS = options(
-    click.option(
-        "--left", type=Json(), default=..., help="The left world: a mechanism's input, or a learner's rounds."
-    ),
-    click.option("--right", type=Json(), default=..., help="The right world."),
-    click.option(
-        "--inputs",
-        "input_schema",
-        type=Json(),
-        help="A JSON Schema of inputs or rounds: neighbours are searched, and what falsifies is shrunk.",
-    ),
-    click.option("--bits", is_flag=True, help="Let the attack read the low-order bits of a mechanism's outputs."),
-    click.option(
-        "--call-limit",
-        type=click.FloatRange(0, min_open=True),
-        metavar="SECONDS",
-        help="Leave out inputs on which a call takes more processor time, while they are searched.",
-    ),
-    CALLED,
-)
-SURFACE = options(
-    click.option(
-        "--surface",
-        type=click.Choice(["actions", "release", "publication"]),
-        help="What is seen.  [default: actions, or what a catalogue name alone shows]",
-    ),
-    NEIGHBOURS,
-)
-EPSILON = (
-    "Claimed epsilon, in nats. It also sets the noise of a catalogue target that has an epsilon, unless --set epsilon "
-    "does, or it is 0.  [default: the target's own]"
-)
-DELTA = (
-    "Claimed delta. It also sets the noise of a catalogue learner that has a delta, unless --set delta does.  "
-    "[default: the catalogue's, or 0]"
-)
-CLAIMED = options(
-    click.option("--epsilon", type=float, help=EPSILON),
-    click.option("--delta", type=float, help=DELTA),
-)
-MEASURE = options(
-    click.option("--gdp", type=float, metavar="MU", help="Claimed mu of Gaussian DP, in place of an epsilon."),
-    click.option("--zcdp", type=float, metavar="RHO", help="Claimed rho of zero-concentrated DP."),
-    click.option("--rdp", type=Rdp(), help="Claimed Renyi DP of one order."),
-    click.option("--profile", type=FILE, metavar="FILE", help="Claimed points, JSON: a list of [epsilon, delta]."),
-)
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")
-ROWS = click.option("--json", "as_json", is_flag=True, help="Print one JSON array, and nothing else, to stdout.")
-JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")
-WHERE = options(
-    JOBS,
-    click.option(
-        "--engine",
-        "workers",
-        type=click.Choice(["local", "dask"]),
-        default="local",
-        show_default=True,
-        help="Where runs are certified: here, or on the workers of a dask scheduler.",
-    ),
-    click.option("--scheduler", metavar="ADDRESS", help="Of --engine dask: tcp://HOST:PORT."),
-)
-CONFIDENCE = click.option("--confidence", type=float, default=0.99, show_default=True, help="1 - alpha.")
-#: Of `play.execution.LARGEST`, which takes NumPy to load.
-SEEDS = click.IntRange(0, 2**53 - 1)
-SEED = click.option("--seed", type=SEEDS, default=0, show_default=True)
+#: How each kind of the table of options is read, as click has it.
+KINDS: dict[str, Callable[[Option], dict[str, Any]]] = {
+    "text": lambda _: {},
+    "int": lambda _: {"type": int},
+    "float": lambda _: {"type": float},
+    "range": lambda option: {"type": _range(option)},
+    "choice": lambda option: {"type": click.Choice(option.schema["enum"])},
+    "flag": lambda _: {"is_flag": True},
+    "switch": lambda _: {"default": None},
+    "file": lambda _: {"type": FILE},
+    "json": lambda _: {"type": Json()},
+    "input": lambda _: {"type": Json(), "default": ...},
+    "names": lambda _: {"type": Names()},
+    "rdp": lambda _: {"type": Rdp()},
+    "relation": lambda _: {"type": RelationName()},
+    "setting": lambda _: {"multiple": True, "type": Parameter(), "callback": _set_once},
+    "weaken": lambda _: {"type": click.UNPROCESSED, "is_flag": False, "flag_value": True},
+}
 
 
-def stop_option(decided: str) -> Callable[..., Any]:
-    """Return the option that says when to end; `decided` says what ends it early."""
-    return click.option(
-        "--stop",
-        type=click.Choice(["budget", "early"]),
-        default="budget",
-        show_default=True,
-        help=f"When to end: after all runs, or as soon as {decided} (anytime-valid).",
-    )
+def option(name: str, **changes: Any) -> Callable[..., Any]:
+    """Return the click option of a name in the table, with another help text or default where a command says so."""
+    said = replace(OPTIONS[name], **changes)
+    word = name.replace("_", "-")
+    flags = f"--{word}/--no-{word}" if said.kind == "switch" else f"--{word}"
+    shown = {} if said.default is None else {"default": said.default, "show_default": True}
+    more = {"help": said.help or None, "metavar": said.metavar}
+    return click.option(flags, said.key, **{**KINDS[said.kind](said), **shown, **more})
 
 
-STOP = stop_option("the claim is falsified")
-FAST = click.option("--fast", is_flag=True, help="Play on compiled kernels: pip install 'overclaim[fast]'.")
-WEAKEN = click.option(
-    "--weaken",
-    metavar="[NAME]",
-    type=click.UNPROCESSED,
-    is_flag=False,
-    flag_value=True,
-    help="Measure the blind spot of a claim that survives: what is caught with the noise divided by up to 100. "
-    "NAME is the parameter that sets the noise of a target of your own, multiplied by the factor; 1/NAME is divided.",
-)
-SHRINK = click.option(
-    "--shrink/--no-shrink",
-    default=None,
-    help="Shrink a falsified claim's witness: about twice the time.  [default: with --inputs]",
-)
-TRACE = click.option(
-    "--trace",
-    is_flag=True,
-    help="Replay runs with their noise frozen: a bound from above, leaks around it, the cause.",
-)
-PAIR = click.option("--pair", "pair_file", type=FILE, help="JSON: left and right losses; a file or the text.")
+def several(*names: str) -> Callable[..., Any]:
+    """Return the click options of several names in the table."""
+    return options(*map(option, names))
+
+
+SETTING = several("arms", "losses", "set")
+GAME = options(option("rounds"), SETTING)
+NEIGHBOURS = option("neighbours")
+CALLED = several("os_random", "attributes")
+INPUTS = options(several("left", "right", "inputs", "bits", "call_limit"), CALLED)
+SURFACE = options(option("surface"), NEIGHBOURS)
+CLAIMED = several("epsilon", "delta")
+MEASURE = several("gdp", "zcdp", "rdp", "profile")
+JSON = option("json")
+ROWS = option("json", help="Print one JSON array, and nothing else, to stdout.")
+WHERE = several("jobs", "engine", "scheduler")

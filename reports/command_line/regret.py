@@ -11,10 +11,8 @@ import click
 
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, Once, own_process, playing_command, say
-from .options import CONFIDENCE, FAST, JOBS, JSON, SEED, SETTING, Json, stop_option
+from .options import JSON, SETTING, Json, option, several
 
-ROUNDS = click.option("--rounds", type=int, help="Horizon T.  [default: that of --sequence, or 1024]")
-STOP = stop_option("the bound is decided")
 SEARCH = click.option(
     "--search", is_flag=True, help="Search for a worse loss sequence first; play adaptive adversaries too."
 )
@@ -25,16 +23,14 @@ SEQUENCE = click.option(
 
 @click.command(cls=Once)
 @click.argument("target")
-@ROUNDS
+@option("rounds", help="Horizon T.  [default: that of --sequence, or 1024]")
 @SETTING
-@click.option("--runs", type=click.IntRange(20), default=2000, show_default=True, help="Runs for each loss sequence.")
-@SEED
-@CONFIDENCE
-@STOP
+@option("runs", default=2000, help="Runs for each loss sequence.")
+@several("seed", "confidence")
+@option("stop", help="When to end: after all runs, or as soon as the bound is decided (anytime-valid).")
 @SEARCH
 @SEQUENCE
-@FAST
-@JOBS
+@several("fast", "jobs")
 @JSON
 @playing_command
 def regret(

@@ -8,7 +8,7 @@ import click
 
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, UNDERPOWERED, Once, own_process, playing_command, say
-from .options import CALLED, CLAIMED, GAME, JSON, PAIR, SEED, SURFACE, Json
+from .options import CALLED, CLAIMED, GAME, JSON, SURFACE, option
 from .task_options import task_of
 
 
@@ -17,11 +17,11 @@ from .task_options import task_of
 @CLAIMED
 @GAME
 @SURFACE
-@PAIR
-@click.option("--left", type=Json(), default=..., help="A mechanism's input in the left world.")
-@click.option("--right", type=Json(), default=..., help="Its input in the right world.")
+@option("pair")
+@option("left", help="A mechanism's input in the left world.")
+@option("right", help="Its input in the right world.")
 @CALLED
-@SEED
+@option("seed")
 @JSON
 @playing_command
 def trace(target: str, as_json: bool, **choices: Any) -> int:

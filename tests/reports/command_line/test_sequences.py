@@ -5,8 +5,6 @@ import shlex
 
 import pytest
 
-from overclaim.audit.plans.plan_schema import RELATION_NAMES
-from overclaim.reports.command_line.options import RELATIONS
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
@@ -166,8 +164,3 @@ def test_other_commands_take_no_rounds(folder, command):
     done = overclaim(command, "my.py:Clicks", *more, "--inputs", "rounds.json")
     assert done.exit_code == 2
     assert done.output.count("\n") == 1
-
-
-def test_the_command_line_knows_the_relations_of_plans():
-    """Its list is a copy: `--help` imports nothing heavy."""
-    assert sorted(RELATIONS) == sorted(RELATION_NAMES)
