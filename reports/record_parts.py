@@ -52,7 +52,6 @@ TRANSLATION = table(
     epsilon=array(array(LEVEL, minItems=2, maxItems=2)),
 )
 LOSSES = table(**each(maybe(array({})), "left", "right"), round=maybe(ROUND))
-EVENT = table(**each(maybe(NUMBER), "lower", "upper"), share=INSIDE)
 SHRUNK = {**LOSSES, "properties": {**LOSSES["properties"], "pair": maybe(LOSSES), "runs": maybe(COUNT)}}
 SMALLEST = table("pair", pair=table("left", "right"), replay=TEXT, **each(NUMBER, "epsilon_lower", "claimed"))
 FROZEN = table("kind", kind=TEXT, share=INSIDE, counts=COUNTS, reason=TEXT)

@@ -26,7 +26,6 @@ from .record_parts import (
     BLIND_SPOT,
     CLAIMED,
     COUNTS,
-    EVENT,
     EVIDENCE,
     FROZEN,
     MEASURE,
@@ -72,9 +71,9 @@ class Said(TypedDict, total=False):
 class EventRecord(TypedDict, total=False):
     """The event that was certified."""
 
-    lower: float | None
-    upper: float | None
-    share: float
+    lower: Annotated[float | None, maybe(NUMBER)]
+    upper: Annotated[float | None, maybe(NUMBER)]
+    share: Annotated[float, INSIDE]
     function: dict[str, object]
 
 
@@ -142,7 +141,7 @@ class ClaimRecord(TracesJson, total=False):
     p_value: Annotated[float | None, maybe(SHARE), Default(None)]
     method: Annotated[str, maybe(TEXT), Default("guess")]
     counts: Annotated["CountsJson", maybe(COUNTS)]
-    event: Annotated[EventRecord | None, maybe(EVENT), Default(None)]
+    event: Annotated[EventRecord | None, maybe(table_of(EventRecord)), Default(None)]
     event_in_words: Annotated[str | None, maybe(TEXT)]
     two_interval_bound: Annotated[float | None, maybe(NUMBER), Default(None)]
     attack: Annotated[str, maybe(TEXT), Default("")]
