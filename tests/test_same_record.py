@@ -1,10 +1,11 @@
 """What `make golden` compares records with: it notices every change that matters, and nothing of time."""
 
 import json
+import tomllib
 
 import pytest
 
-from overclaim.benchmarks.golden.golden import slim
+from overclaim.benchmarks.golden.golden import COMMANDS, PLAN, RECORD, slim, text_of
 from overclaim.benchmarks.same_record import Rules, differences
 
 NEAR = Rules(relative=1e-9)
@@ -109,3 +110,13 @@ def test_low_order_bits_are_compared_on_one_processor_alone():
     assert differing(bits("x86_64", epsilon_lower=0.5), old=bits("x86_64")) == ["epsilon_lower"]
     assert differing(bits("arm64", epsilon_lower=0.5), old=bits("x86_64")) == []
     assert differing(bits("arm64", verdict="FALSIFIED"), old=bits("x86_64")) == ["verdict"]
+
+
+def test_the_committed_record_is_of_the_plan_that_is_here():
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    asked = tomllib.loads(PLAN.read_text(encoding="utf-8"))["claims"]
+    assert [claim["name"] for claim in record["claims"]] == [claim["target"] for claim in asked]
+    commands = [line for line in COMMANDS.read_text(encoding="utf-8").splitlines() if line.startswith("overclaim ")]
+    assert [one["name"] for one in record["commands"]] == commands
+    assert record["errors"] == []
+    assert json.loads(text_of(record)) == record
