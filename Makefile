@@ -82,6 +82,7 @@ lint: $(READY)
 	@MYPYPATH=.links $(BIN)/python -m mypy -p overclaim
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m pytest -q -m lint tests/test_*.py tests/reports/test_ci_files.py
+	@$(BIN)/python .ci/sizes.py
 
 audit: $(READY)
 	@echo 'audit: every claim of the catalogue; record and report go to out/'

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TypedDict
 
 from .measures.approximate import ApproxDP
 from .measures.measure import Measure
+from .relation import Relation, by_function
 
 #: The loss sets by name; `learners.problems.losses` holds their geometry.
 LOSS_SET_NAMES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
+#: The relations of pairs of losses, which are searched without inputs.
 NEIGHBOURS = ("replace", "zero-out")
-#: Those of whole rounds, which may have a context beside their losses, and of users: by `user:3` each has 3 at most.
-ROUND_NEIGHBOURS = (*NEIGHBOURS, "replace-losses", "user", "user-losses")
-_OF_A_SIZE = re.compile(r"(user|user-losses):([1-9]\d{0,6})", re.ASCII)
-#: What stands before the name of a function that says which sequences are neighbours.
-BY_FUNCTION = "function "
 SURFACES = ("actions", "release", "publication")
 #: What an audit may be expected to find.
 EXPECTATIONS = ("falsified", "survived")
@@ -46,10 +42,9 @@ class Claim:
         The loss set: "unit" for [0, 1] or "symmetric" for [-1, 1] on every coordinate, "l1-ball" or "l2-ball" for
         the unit balls of linear losses, "lipschitz" for convex functions with gradients of norm at most 1.
     neighbours : str
-        "replace" (one round's whole loss is replaced) or "zero-out" (it becomes 0). Of sequences that are drawn or
-        given also "replace-losses" (the losses, its context the same), "user" and "user-losses" (the same of all
-        rounds of one user), "user:3" (of up to 3 rounds), or "function NAME" (as that function says). Each is a claim
-        of its own: one about rounds says little about users.
+        The relation that makes two inputs neighbours, by its words (`mechanisms.relation`): "replace" (one record, or
+        one round's whole loss, is replaced), "zero-out" (it becomes 0), "replace:3", "user", "l2:0.5" and others; or
+        "function NAME" (as that function says). Without inputs a learner takes the first two.
     surface : str
         What the adversary sees: "actions"; "release", the noisy quantities whose privacy the proof composes, as far as
         actions depend on them; or "publication", all of them as a paper publishes them, those of the last round too.
@@ -90,13 +85,19 @@ class Claim:
         source: str = "",
     ) -> None:
         fields: dict[str, object] = {"losses": losses, "neighbours": neighbours, "surface": surface}
-        known = (LOSS_SET_NAMES, ROUND_NEIGHBOURS, SURFACES)
-        for (name, value), names in zip(fields.items(), known, strict=True):
-            if value not in names and not (name == "neighbours" and (user_rounds(value) or by_function(value))):
-                raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}")
+        for name, names in (("losses", LOSS_SET_NAMES), ("surface", SURFACES)):
+            if fields[name] not in names:
+                raise ValueError(f"{name} must be one of {', '.join(names)}, got {fields[name]!r}")
+        if not by_function(neighbours):
+            fields["neighbours"] = str(Relation.parse(neighbours))
         fields |= {"measure": _stated(epsilon, delta, measure), "source": source}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def relation(self) -> Relation | None:
+        """The neighbour relation; None where a function of the user's says which inputs are neighbours."""
+        return None if by_function(self.neighbours) else Relation.parse(self.neighbours)
 
     @property
     def epsilon(self) -> float:
@@ -107,37 +108,6 @@ class Claim:
     def delta(self) -> float:
         """The delta of `epsilon`."""
         return self.measure.stated[1]
-
-
-def user_rounds(neighbours: object) -> int | None:
-    """Return how many rounds a user has at most, where a relation says it: 3 of `user:3`."""
-    sized = _OF_A_SIZE.fullmatch(neighbours) if isinstance(neighbours, str) else None
-    return None if sized is None else int(sized[2])
-
-
-def by_function(neighbours: object) -> bool:
-    """Tell whether a function says which sequences are neighbours."""
-    return isinstance(neighbours, str) and neighbours.startswith(BY_FUNCTION)
-
-
-def neighbours_words(neighbours: str) -> str:
-    """Return what a relation of rounds replaces, in words; that of another relation is its name.
-
-    Examples
-    --------
-    >>> neighbours_words("user:3")
-    'user: up to 3 rounds of one user replaced'
-    """
-    name, rounds = neighbours.partition(":")[0], user_rounds(neighbours)
-    of_user = "up to 1 round" if rounds == 1 else f"up to {rounds} rounds" if rounds else "all rounds"
-    words = {
-        "replace": "one round replaced",
-        "zero-out": "one round's loss becomes 0",
-        "replace-losses": "the losses of one round replaced, its context the same",
-        "user": f"{of_user} of one user replaced",
-        "user-losses": f"the losses of {of_user} of one user replaced, their contexts the same",
-    }
-    return f"{name}: {words[name]}" if name in words else neighbours
 
 
 def check_claim(claim: object) -> None:

@@ -279,7 +279,7 @@ class AuditedResult:
         from ..audit.inputs.data import shown
         from ..audit.play.pairs import Pair
         from ..audit.statistics.measure_words import caught_words, claimed_words, lower_words, spent_words
-        from ..mechanisms.claim import neighbours_words
+        from ..mechanisms.relation import neighbours_words
         from .formats.terminal import confidence
         from .reading import REPLAY_WORDS, counted_words, rounds_words
         from .record import counted

@@ -26,8 +26,8 @@ from ..audit.play.transcripts import BLOCK
 from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.statistics.multiplicity import p_value
 from ..learners.catalogue.statements import PUBLISHED
-from ..mechanisms.claim import neighbours_words
 from ..mechanisms.libraries.entry import LibraryCase
+from ..mechanisms.relation import neighbours_words
 from .extras import Extras, facts_of, figures_of, traces_of
 from .headline import headline
 from .identity import parameter

@@ -12,14 +12,15 @@ from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
 from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
-from ...mechanisms.claim import BY_FUNCTION, Claim, by_function, check_claim
+from ...mechanisms.claim import Claim, check_claim
+from ...mechanisms.relation import BY_FUNCTION, Relation
 from ..assumptions.conformance import check_fresh
 from ..assumptions.mechanism_runs import DataPair
 from ..certification.blind_spot_search import WeakenChoice, weakening
 from ..certification.falsify import audit_learner, check_surface
 from ..certification.verdict import Result
 from ..inputs.neighbours import made_by
-from ..inputs.rounds import Game, Relation, Round, as_sequence, differing, loss_of, losses_of
+from ..inputs.rounds import Game, Round, RoundRelation, as_sequence, differing, loss_of, losses_of
 from ..inputs.sequences import examples_of, sequences_of
 from ..play.cluster import Cluster
 from ..play.execution import HERE, Budget, Execution, Memory
@@ -181,7 +182,7 @@ def audit_sequences(
     check_surface(built, claim)
     publication = claim.surface == "publication"
     game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built), publication)
-    relation = None if by_function(claim.neighbours) else Relation(claim.neighbours)
+    relation = None if claim.relation is None else RoundRelation(claim.relation)
     played = LearnerMechanism(built, claim.surface)
     how = weakening(weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds))
     how = how and how.through(lambda weaker: replace(played, learner=weaker))
@@ -205,11 +206,12 @@ def claimed_on(claim: Claim, inputs: object) -> Claim:
     source = None if inputs is None else made_by(inputs)
     if source is None:
         return claim
-    relation = "user" if source.of_users else source.relation  # its rounds say nothing of users
-    if callable(relation):
-        relation = f"{BY_FUNCTION}{getattr(relation, '__name__', type(relation).__name__)}"
-    elif relation not in ("replace", "user"):
-        Relation(relation)  # raises where it cannot apply
+    if source.of_users:  # its rounds say nothing of users
+        relation = "user"
+    elif isinstance(source.relation, Relation):
+        relation = RoundRelation(source.relation).name
+    else:
+        relation = f"{BY_FUNCTION}{getattr(source.relation, '__name__', type(source.relation).__name__)}"
     if claim.neighbours not in ("replace", relation):
         raise ValueError(f"the claim is about {claim.neighbours!r} neighbours, the inputs are {relation!r} ones")
     return replace(claim, neighbours=relation)

@@ -12,7 +12,8 @@ from ...learners.blame import blaming, extra_or_reason, name_of
 from ...learners.checks import check_game
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
-from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
+from ...mechanisms.claim import NEIGHBOURS, Claim
+from ...mechanisms.relation import neighbours_words
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any, Protocol, TypedDict
 
 from ...learners.blame import MissingExtra
-from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
+from ...mechanisms.claim import NEIGHBOURS, Claim
+from ...mechanisms.relation import neighbours_words
 from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair

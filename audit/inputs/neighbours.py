@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...learners.blame import raised
-from ...mechanisms.claim import ROUND_NEIGHBOURS, user_rounds
 from ...mechanisms.libraries.entry import LibraryEntry
+from ...mechanisms.relation import Relation
+from .changes import Changes, user_of
 from .data import key_of
 from .drawing import check_strategy, draw, import_hypothesis, is_strategy, simplest
 from .records import (
     Records,
-    RelationError,
     UnfitError,
     features_of,
     records_of,
     records_or_whole,
     with_feature,
 )
-from .rounds import Relation, as_sequence
+from .rounds import RoundRelation, as_sequence
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-#: The neighbour relations of records by name; those of a learner's rounds are `mechanisms.claim.ROUND_NEIGHBOURS`.
-RELATIONS = ("replace", "add-remove", "substitute-feature", "user")
 #: The most neighbours of one input that a user's function is asked for.
 MOST_NEIGHBOURS = 1000
+#: How many neighbours of one input a function that draws them is asked for.
+DRAWN_NEIGHBOURS = 8
 #: The attribute of a strategy of pairs that holds how it was made.
 _MADE_BY = "overclaim_neighbours"
 
 
+#: The relations of one record: they were there first, and their draws stay as they are.
+OF_ONE_RECORD = tuple(map(Relation.parse, ("replace", "add-remove", "substitute-feature")))
+
+
 def neighbours(
     strategy: object,
-    relation: str | Callable[[Any], object] = "replace",
+    relation: str | Relation | Callable[..., object] = "replace",
     *,
     where: Callable[[Any], object] | None = None,
     rounds_per_user: int | None = None,
@@ -53,13 +62,15 @@ def neighbours(
     ----------
     strategy : hypothesis strategy
         Of the data: lists, numpy arrays, pandas frames and series, dictionaries or tuples of them, or single values.
-    relation : str or callable
-        "replace": one record is another one, as the strategy draws it elsewhere. "add-remove": one record more or
-        less. "substitute-feature": one feature of one record is another's. "user": records are (user, value), and all
-        of one user's are there or not, however many. Or a function from data to all its neighbours, an iterable or a
-        strategy of them. Of a learner's rounds "replace", "replace-losses" (the losses of one round, its context the
-        same), "zero-out" (its loss becomes 0), "user" (all rounds of one user are replaced, where each says whose it
-        is) or "user-losses".
+    relation : str, Relation or callable
+        By its words (`mechanisms.relation`). "replace": one record is another one, as the strategy draws it
+        elsewhere; "replace:3": up to 3 are. "add-remove": one record more or less. "zero-out": it becomes zero.
+        "substitute-feature": one feature of one record is another's. "user": all records of one user, however many,
+        are there or not; "replace-user": they are replaced, "zero-out-user": they become zero. Whose a record is says
+        `(user, value)`, or the key "user". "l1:D", "l2:D", "linf:D": the numbers move by at most D together. Of a
+        learner's rounds also "replace-losses" (the losses of one round, its context the same) and "user-losses"; there
+        "user" replaces the rounds of one user. Or a function: of data, to all its neighbours, an iterable or a
+        strategy of them; or of data and a NumPy Generator, to one neighbour.
     where : callable, optional
         Whether data is in the domain. Records move to other places and other data sets than they were drawn in; where
         the strategy would not allow that (records that depend on each other, a sorted list), say what it allows.
@@ -89,13 +100,15 @@ def neighbours(
             raise ValueError(f"rounds_per_user must be {wanted}, got {rounds_per_user!r} for {relation!r}")
         relation = f"{relation}:{rounds_per_user}"
     strategy = check_strategy(strategy)
-    if relation == "user":  # raises now, not during a search, where it cannot apply
+    known = one_of_many(relation) if callable(relation) else Relation.parse(str(relation))
+    if isinstance(known, Relation) and known.unit == "user" and known.for_data and known.most is None:
+        # Raises now, not during a search, where it cannot apply.
         examples = draw(strategy, 20, seed=0)
         if not all(map(_of_users, examples)):
             for data in examples:
                 without_a_user(data)
-            relation = without_a_user
-    source = Neighbours(strategy, relation, where)
+            known = without_a_user if known.change == "add-remove" else known
+    source = Neighbours(strategy, known, where)
     drawn = source.pairs()
     setattr(drawn, _MADE_BY, source)
     return drawn
@@ -103,28 +116,39 @@ def neighbours(
 
 def _of_users(data: object) -> bool:
     """Tell whether data is a sequence of rounds that say whose they are."""
-    return isinstance(data, list | tuple) and all(isinstance(r, dict) and {"user", "losses"} <= r.keys() for r in data)
+    return (
+        isinstance(data, list | tuple)
+        and len(data) > 0
+        and all(isinstance(r, dict) and {"user", "losses"} <= r.keys() for r in data)
+    )
 
 
 def without_a_user(data: object) -> list[object]:
     """Return the data sets that lack all records of one user: the neighbours of user-level privacy.
 
-    Parameters
-    ----------
-    data : list of (user, value)
-
     Raises
     ------
     RelationError
-        For records of another form.
+        For records that do not say whose they are.
     """
-    if not isinstance(data, list) or any(not isinstance(r, list | tuple) or len(r) != 2 for r in data):
-        raise RelationError(
-            f'user needs lists of (user, value) as data, or of a learner\'s rounds {{"user": ..., "losses": ...}}; or '
-            f"rounds_per_user (user:3); got {data!r:.80}"
-        )
-    users = {key_of(record[0]): record[0] for record in data}
-    return [[record for record in data if key_of(record[0]) != user] for user in users]
+    here = records_of(data)
+    users = [user_of(here.record(i)) for i in range(here.size)]
+    return [here.take([i for i, other in enumerate(users) if other != user]) for user in dict.fromkeys(users)]
+
+
+def one_of_many(relation: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return a function from data to several neighbours, where the user's draws one by a generator."""
+    try:
+        inspect.signature(relation).bind(None, None)
+    except (TypeError, ValueError):  # one argument, or not told
+        return relation
+
+    @wraps(relation)
+    def drawn(data: object) -> list[object]:
+        rng = np.random.default_rng([len(key_of(data)), zlib.crc32(key_of(data).encode())])
+        return [relation(copy.deepcopy(data), rng) for _ in range(DRAWN_NEIGHBOURS)]
+
+    return drawn
 
 
 def made_by(strategy: object) -> Neighbours | None:
@@ -138,25 +162,30 @@ class Neighbours:
     """A strategy of data with a neighbour relation."""
 
     strategy: SearchStrategy[object]
-    relation: str | Callable[[object], Any] = "replace"
+    relation: Relation | Callable[[object], Any] = OF_ONE_RECORD[0]
     where: Callable[[object], object] | None = None
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
-        if not callable(self.relation) and self.relation not in RELATIONS and not self.of_rounds:
-            known = (
-                f"{', '.join(RELATIONS)}, a function, or of a learner's rounds {', '.join(ROUND_NEIGHBOURS)}, user:3"
-            )
-            raise ValueError(f"relation must be one of {known}, got {self.relation!r}")
         least = self.records_of(self.simplest)  # raises now, not during a search, where the relation cannot apply
-        if self.relation == "add-remove":
+        if isinstance(self.relation, Relation) and self.relation.change == "add-remove" and not self.of_rounds:
             least.check_removable()
 
-    @property
+    @cached_property
     def of_rounds(self) -> bool:
-        """Whether it is a relation of a learner's rounds alone."""
-        named = isinstance(self.relation, str) and self.relation != "replace"
-        return named and (self.relation in ROUND_NEIGHBOURS or user_rounds(self.relation) is not None)
+        """Whether the data are a learner's rounds: the relation has no other, or rounds say whose they are."""
+        if not isinstance(self.relation, Relation):
+            return False
+        if not self.relation.for_data or self.relation.name == "user":
+            return True
+        # What either kind may have: a user's records are told from a user's rounds by their losses.
+        return self.relation.unit == "user" and _of_users(self.simplest)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """How the relation changes data."""
+        assert isinstance(self.relation, Relation)
+        return Changes(self.relation, self.fewest)
 
     @property
     def of_users(self) -> bool:
@@ -204,7 +233,7 @@ class Neighbours:
         def pairs(draw: DrawFn) -> tuple[object, object]:
             data = draw(source.strategy)
             data = as_sequence(data) if source.of_rounds else data
-            other = source._other(draw, st, data)
+            data, other = source._both(draw, st, data)
             if not (source.allows(data) and source.allows(other)) or key_of(data) == key_of(other):
                 import_hypothesis().reject()
             return (data, other) if draw(st.booleans()) else (other, data)
@@ -212,30 +241,48 @@ class Neighbours:
         drawn: SearchStrategy[tuple[object, object]] = pairs()
         return drawn
 
-    def _other(self, draw: DrawFn, st: ModuleType, data: object) -> object:
-        """Draw a neighbour of data."""
+    def _both(self, draw: DrawFn, st: ModuleType, data: object) -> tuple[object, object]:
+        """Draw two neighbours, of which one is this data set or is made of it."""
         from hypothesis import reject
 
-        if callable(self.relation):
+        if not isinstance(self.relation, Relation):
             near = self.neighbours_of(data)
-            return draw(near if is_strategy(near) else st.sampled_from(near) if near else st.nothing())
+            return data, draw(near if is_strategy(near) else st.sampled_from(near) if near else st.nothing())
         if self.of_rounds:
-            pool = as_sequence(draw(self.strategy))
-            return Relation(str(self.relation)).replaced(
-                as_sequence(data), lambda many: draw(st.integers(0, many - 1)), pool
+            rounds, pool = as_sequence(data), as_sequence(draw(self.strategy))
+            return data, RoundRelation(self.relation).replaced(
+                rounds, lambda many: int(draw(st.integers(0, many - 1))), pool
             )
         here = records_of(data)
-        if here.size <= (self.fewest if self.relation == "add-remove" else 0):
+        if here.size <= (self.fewest if self.relation.change == "add-remove" else 0):
             reject()
         at = draw(st.integers(0, here.size - 1))
-        if self.relation == "add-remove":
+        if self.relation in OF_ONE_RECORD:
+            return data, self._plain(draw, st, here, at)
+        there = records_of(draw(self.strategy))
+        rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+        if not there.size:
+            reject()
+        self.changes.learn(data)
+        self.changes.learn(there.data)
+        try:
+            return self.changes.pair(data, at, rng, lambda: there.record(int(rng.integers(there.size))))
+        except UnfitError:
+            reject()
+
+    def _plain(self, draw: DrawFn, st: ModuleType, here: Records, at: int) -> object:
+        """Draw a neighbour that differs in one record, as drawn or changed in a feature, or that lacks it."""
+        from hypothesis import reject
+
+        assert isinstance(self.relation, Relation)
+        if self.relation.change == "add-remove":
             return here.without(at)
         there = records_of(draw(self.strategy))
         if not there.size:
             reject()
         record = there.record(draw(st.integers(0, there.size - 1)))
         try:
-            if self.relation == "substitute-feature":
+            if self.relation.unit == "feature":
                 mine = here.record(at)
                 record = with_feature(mine, draw(st.integers(0, max(0, features_of(mine) - 1))), record)
             return here.put(at, record)

@@ -15,11 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...mechanisms.relation import RelationError
 from .data import import_pandas, is_frame, is_series
-
-
-class RelationError(ValueError):
-    """A neighbour relation that cannot apply to the data."""
 
 
 class UnfitError(RelationError):

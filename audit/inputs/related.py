@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
+from ...mechanisms.relation import Relation, RelationError
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
+from .changes import user_of
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, by_length, extremes, plain_record
-from .neighbours import Neighbours, made_by
-from .records import Records, RelationError, UnfitError, features_of, records_of, with_feature
+from .neighbours import OF_ONE_RECORD, Neighbours, made_by
+from .records import Records, UnfitError, features_of, records_of, with_feature
 
+ADD_REMOVE = Relation.parse("add-remove")
 #: The most different records of the drawn data sets that are kept.
 KEPT = 600
 #: The share of the first pairs in which all other records are copies of one extreme record.
@@ -42,7 +45,7 @@ def space_of(inputs: object, seed: int) -> Space:
         return cast(Space, inputs)
     strategy = check_strategy(inputs)
     neighbours = made_by(inputs)
-    if neighbours is not None and neighbours.of_rounds:
+    if neighbours is not None and isinstance(neighbours.relation, Relation) and neighbours.of_rounds:
         raise RelationError(f"{neighbours.relation} is a relation of a learner's rounds, and a mechanism has none")
     return Drawn(strategy, seed) if neighbours is None else Related(neighbours, seed)
 
@@ -51,7 +54,7 @@ class Related:
     """Pairs of a strategy with a neighbour relation."""
 
     def __init__(self, neighbours: Neighbours, seed: int) -> None:
-        self.neighbours, self.seed = neighbours, seed
+        self.neighbours, self.relation, self.seed = neighbours, neighbours.relation, seed
         drawn, large = draw(neighbours.strategy, DRAWN, seed), large_integers(neighbours.strategy)
         drawn += large if type(drawn[0]) is int else []
         self.bases = list({key_of(data): data for data in drawn if neighbours.allows(data)}.values())
@@ -69,13 +72,16 @@ class Related:
             records.update((key_of(number), number) for number in large)
         self.pool = list(records.values())
         self.extremes = extremes(self.pool)
+        if isinstance(self.relation, Relation):
+            for data in self.bases:
+                neighbours.changes.learn(data)
         self.plain = sorted(self.pool, key=by_length)[:2]
 
     def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
         candidates = several(partial(self._any, self.rng), many)
         if not candidates:
-            relation = self.neighbours.relation if isinstance(self.neighbours.relation, str) else "the relation"
+            relation = self.neighbours.relation if isinstance(self.relation, Relation) else "the relation"
             raise ValueError(
                 f"{relation} makes no two inputs that differ of what the strategy draws, such as "
                 f"{shown(to_json(self.bases[0]))[:80]}"
@@ -91,13 +97,13 @@ class Related:
             candidate = (
                 self._others_alike(candidate, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or candidate
             )
-        if candidate is None or self.neighbours.relation != "add-remove" or rng.random() < 0.5:
+        if candidate is None or not self._comes_and_goes or rng.random() < 0.5:
             return candidate
         return self._case(candidate.base, rng, candidate.index, self._record(rng)) or candidate
 
     def _sparse(self, base: object, rng: np.random.Generator) -> Candidate | None:
         """Return a pair on this data with a feature in which all records are alike, but for the one that differs."""
-        if callable(self.neighbours.relation) or not self.pool:
+        if not isinstance(self.relation, Relation) or not self.pool:
             return None
         alike = self.plain[int(rng.integers(len(self.plain)))] if rng.random() < PLAIN else self._extreme(rng)
         try:
@@ -131,11 +137,13 @@ class Related:
         here = self.neighbours.records_of(base)
         index = int(rng.integers(here.size)) if index is None and here.size else index or 0
         flipped = bool(rng.random() < 0.5)
-        if callable(self.neighbours.relation):
+        if not isinstance(self.relation, Relation):
             return self._pair(base, self._related(base, rng), index, ..., flipped)
         if not here.size:
             return None
-        if self.neighbours.relation == "add-remove":
+        if self.relation not in OF_ONE_RECORD:
+            return self._of_relation(base, index, rng, flipped, record)
+        if self._comes_and_goes:
             if record is not ...:  # another record comes and goes
                 try:
                     base = here.put(index, record)
@@ -149,12 +157,28 @@ class Related:
         if record is ...:
             record = self._record(rng) if self.pool else None
         try:
-            if self.neighbours.relation == "substitute-feature":
+            if self.relation.unit == "feature":
                 mine = here.record(index)
                 record = with_feature(mine, int(rng.integers(max(1, features_of(mine)))), record)
             return self._pair(base, here.put(index, record), index, record, flipped)
         except UnfitError:
             return None
+
+    @property
+    def _comes_and_goes(self) -> bool:
+        """Whether one record is there or not."""
+        return self.relation == ADD_REMOVE
+
+    def _of_relation(
+        self, base: object, index: int, rng: np.random.Generator, flipped: bool, record: object
+    ) -> Candidate | None:
+        """Return a pair by a relation of several records, of users, of zeros or of distances."""
+        draw = partial(self._record, rng) if record is ... or not self.pool else lambda: record
+        try:
+            base, other = self.neighbours.changes.pair(base, index, rng, draw)
+        except UnfitError:
+            return None
+        return self._pair(base, other, index, ..., flipped) if self._fits(base) else None
 
     def _related(self, base: object, rng: np.random.Generator) -> object:
         """Return a neighbour that the user's function names; `...` where it names none."""
@@ -174,7 +198,7 @@ class Related:
 
     def _changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         here, turn = self.neighbours.records_of(candidate.base), int(rng.integers(9))
-        if turn == 0 and not callable(self.neighbours.relation):  # another record in its place
+        if turn == 0 and isinstance(self.relation, Relation):  # another record in its place
             return self._case(candidate.base, rng, candidate.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
             return _turned(candidate)
@@ -182,7 +206,7 @@ class Related:
             return self._sparse(candidate.base, rng)
         if turn == 2:  # the same record in other data
             return self._case(self._base(rng), rng, None, candidate.record)
-        if here.size < 2 or callable(self.neighbours.relation):
+        if here.size < 2 or not isinstance(self.relation, Relation):
             return self._case(self._base(rng), rng)
         if turn == 3:  # fewer of the others
             kept = [i for i in range(here.size) if i == candidate.index or rng.random() < 0.5]
@@ -197,7 +221,7 @@ class Related:
         self, candidate: Candidate, record: object, rng: np.random.Generator, *, whole: bool
     ) -> Candidate | None:
         """Return the pair with all others equal, or alike in a feature: left out or clipped, they hide nothing."""
-        if callable(self.neighbours.relation):
+        if not isinstance(self.relation, Relation):
             return None
         here = records_of(candidate.base)
         others = {i: here.record(i) for i in range(here.size) if i != candidate.index}
@@ -236,9 +260,11 @@ class Related:
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
         ours, theirs = map(self.neighbours.records_of, (left, right))
-        if callable(self.neighbours.relation):
-            return Candidate(left, right, left)
-        if self.neighbours.relation == "add-remove":
+        if self.relation not in OF_ONE_RECORD:
+            keys = [[key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs)]
+            index = next((i for i, (one, other) in enumerate(zip(*keys, strict=False)) if one != other), 0)
+            return Candidate(left, right, left, index)
+        if self._comes_and_goes:
             base, other = (ours, theirs) if ours.size > theirs.size else (theirs, ours)
             alike = key_of(other.data)
             index = next(i for i in range(base.size) if key_of(base.without(i)) == alike)
@@ -255,7 +281,7 @@ class Related:
         return cheaper(self._simpler(candidate, np.random.default_rng([self.seed, 2])), candidate)
 
     def _simpler(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate | None]:
-        if callable(self.neighbours.relation):
+        if not isinstance(self.relation, Relation):
             if self.neighbours.of_users:
                 yield from self._of_one_user(candidate)
             for base in sorted(self.bases, key=lambda data: (len(shown(to_json(data))), shown(to_json(data))))[:12]:
@@ -280,15 +306,15 @@ class Related:
 
     def _of_one_user(self, candidate: Candidate) -> Iterator[Candidate | None]:
         """Yield the pair with fewer records of its user, and no more of others than there must be."""
-        worlds = cast(tuple[list[Any], list[Any]], (candidate.left, candidate.right))
-        rest, whole = sorted(worlds, key=len)
-        others = {key_of(user) for user, _ in rest}
-        mine = [record for record in whole if key_of(record[0]) not in others]
-        kept = rest[: self.neighbours.fewest]
+        rest, whole = sorted(map(records_of, (candidate.left, candidate.right)), key=lambda side: side.size)
+        others = [user_of(rest.record(i)) for i in range(rest.size)]
+        users = [user_of(whole.record(i)) for i in range(whole.size)]
+        mine = [i for i, user in enumerate(users) if user not in others]
+        kept = [i for i, user in enumerate(users) if user in others][: self.neighbours.fewest]
         for many in dict.fromkeys(max(1, len(mine) * share // 4) for share in range(5)):
-            base = [*kept, *mine[:many]]
+            base = whole.take([*kept, *mine[:many]])
             if self._fits(base):
-                yield self._pair(base, kept, 0, ..., candidate.left is rest)
+                yield self._pair(base, whole.take(kept), 0, ..., candidate.left is rest.data)
 
     def _with(
         self,

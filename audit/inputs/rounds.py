@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ...learners.problems.losses import LOSS_SETS, Family, Loss, check_lipschitz
-from ...mechanisms.claim import ROUND_NEIGHBOURS, user_rounds
+from ...mechanisms.relation import Relation, RelationError, relation_names
 from ..play.pairs import fixed_loss, lengths_of
+from .changes import distance_fault, within
 from .data import key_of
-from .records import RelationError
 
 #: The parts of a round that is an object, in this order.
 PARTS = ("user", "context", "losses")
@@ -134,33 +134,33 @@ class Game:
 
 
 @dataclass(frozen=True)
-class Relation:
-    """Which sequences of rounds are neighbours, by the name that a claim has for it (`mechanisms.claim`)."""
+class RoundRelation:
+    """Which sequences of rounds are neighbours by a relation: a record is a round, a value its loss."""
 
-    name: str
+    relation: Relation
 
     def __post_init__(self) -> None:
-        if self.name not in ROUND_NEIGHBOURS and self.most is None:
-            if self.name == "add-remove":
-                why = "a learner's actions tell how many rounds it has played, so both worlds have as many"
-                raise RelationError(f"add-remove cannot apply to a learner: {why}")
-            known = f"{', '.join(ROUND_NEIGHBOURS)} or, with 3 rounds of a user at most, user:3"
+        if self.relation.change == "add-remove" and self.relation.unit != "user":
+            why = "a learner's actions tell how many rounds it has played, so both sides have as many"
+            raise RelationError(f"add-remove cannot apply to a learner: {why}")
+        if not self.relation.for_rounds:
+            known = f"{', '.join(relation_names(rounds=True))} or, with 3 rounds of a user at most, user:3"
             raise RelationError(f"neighbours of a learner's rounds must be one of {known}, got {self.name!r}")
 
     @property
+    def name(self) -> str:
+        """The relation's words."""
+        return str(self.relation)
+
+    @property
     def most(self) -> int | None:
-        """How many rounds a user has at most, where the relation says it."""
-        return user_rounds(self.name)
+        """How many rounds may differ; None of a user's rounds: all of them."""
+        return self.relation.most
 
     @property
     def labelled(self) -> bool:
         """Whether the rounds say whose they are."""
-        return self.name in ("user", "user-losses")
-
-    @property
-    def losses_alone(self) -> bool:
-        """Whether contexts are the same in both worlds."""
-        return self.name.partition(":")[0] in ("zero-out", "replace-losses", "user-losses")
+        return self.relation.unit == "user" and self.most is None
 
     def places(self, sequence: Sequence[Round], choose: Choose) -> list[int]:
         """Return places that may differ together: as many as are a user's."""
@@ -176,13 +176,15 @@ class Relation:
     def put(self, mine: Round, other: Round) -> Round:
         """Return a round with the data of another in the place of its own, as far as the relation replaces it."""
         losses = losses_of(other)
-        if self.name == "zero-out":
+        if self.relation.change == "zero":
             if isinstance(losses, dict):
                 raise RelationError("zero-out cannot apply to convex losses that are drawn: give loss vectors")
             losses = [0.0] * len(losses)
+        if self.relation.change == "within":
+            losses = within(self.relation, losses_of(mine), losses)
         if not isinstance(mine, dict) or "losses" not in mine:
             return losses
-        parts = {} if self.losses_alone or not isinstance(other, dict) or "losses" not in other else other
+        parts = {} if self.relation.losses_alone or not isinstance(other, dict) or "losses" not in other else other
         whose = {"user": mine["user"]} if "user" in mine else {}
         return {part: value for part, value in {**mine, **parts, **whose, "losses": losses}.items() if part in PARTS}
 
@@ -212,10 +214,14 @@ class Relation:
                 return f"rounds of several users differ: {listed}"
         elif len(places) > (self.most or 1):
             return f"they differ in rounds {listed}"
-        if self.losses_alone and any(_part(left[t], "context") != _part(right[t], "context") for t in places):
+        if self.relation.losses_alone and any(_part(left[t], "context") != _part(right[t], "context") for t in places):
             return "their contexts differ"
-        if self.name == "zero-out" and not any(_is_zero(side[places[0]]) for side in (left, right)):
+        if self.relation.change == "zero" and not any(
+            all(_is_zero(side[t]) for t in places) for side in (left, right)
+        ):
             return f"one loss of round {listed} must be 0"
+        if self.relation.change == "within":
+            return distance_fault(self.relation, losses_of(left[places[0]]), losses_of(right[places[0]]))
         return ""
 
 

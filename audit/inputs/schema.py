@@ -39,14 +39,14 @@ class SchemaError(ValueError):
     """A schema that is none, or that says what is not known here."""
 
 
-def pairs_of(schema: Any, relation: str = "replace") -> SearchStrategy[tuple[object, object]]:
+def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> SearchStrategy[tuple[object, object]]:
     """Return the strategy of neighbouring inputs that fit a schema.
 
     Parameters
     ----------
     schema : dict
         Values of `enum` and `const` may have the tags of `data`: `{"$float": "nan"}`.
-    relation : str
+    relation : str or callable
         As in `neighbours`.
 
     Raises

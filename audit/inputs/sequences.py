@@ -1,7 +1,7 @@
 """Pairs of neighbouring sequences of rounds to search: from the strategy's draws, changes of good ones, simpler ones.
 
 As for the inputs of mechanisms (`related`), all is put together from rounds and sequences that the strategy drew.
-What may differ is what the relation of the claim says (`rounds.Relation`), in as many rounds as it says.
+What may differ is what the relation of the claim says (`rounds.RoundRelation`), in as many rounds as it says.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from itertools import repeat
 
 import numpy as np
 
+from ...mechanisms.relation import Relation
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw
 from .extremes import extremes
 from .neighbours import Neighbours, made_by
 from .related import FILLED, Related
-from .rounds import Choose, Game, Relation, Round, as_sequence, differing, shows_nothing
+from .rounds import Choose, Game, Round, RoundRelation, as_sequence, differing, shows_nothing
 
+#: Any round in the place of another, in both inputs.
+REPLACE = RoundRelation(Relation.parse("replace"))
 #: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
 FEW, SIMPLE = 8, 6
 #: Sequences that a strategy is asked for, more than data sets are: an odd number among many is drawn rarely.
@@ -59,7 +62,7 @@ def examples_of(inputs: object, seed: int) -> list[list[Round]]:
 
 
 def sequences_of(
-    inputs: object, game: Game, relation: Relation | None, seed: int, examples: Sequence[list[Round]]
+    inputs: object, game: Game, relation: RoundRelation | None, seed: int, examples: Sequence[list[Round]]
 ) -> Space:
     """Return where the pairs of a strategy come from.
 
@@ -67,7 +70,7 @@ def sequences_of(
     ----------
     examples : sequence of sequences
         What it draws (`examples_of`).
-    relation : Relation or None
+    relation : RoundRelation or None
         What its pairs are held to; None where a function says which they are.
     """
     source = made_by(inputs)
@@ -84,7 +87,7 @@ class Checked:
 
     space: Space
     game: Game
-    relation: Relation | None
+    relation: RoundRelation | None
 
     def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
@@ -116,7 +119,7 @@ class SequencePairs:
     """Pairs of a strategy of sequences with a relation of rounds."""
 
     def __init__(
-        self, neighbours: Neighbours, game: Game, relation: Relation, seed: int, examples: Sequence[list[Round]]
+        self, neighbours: Neighbours, game: Game, relation: RoundRelation, seed: int, examples: Sequence[list[Round]]
     ) -> None:
         self.neighbours, self.relation, self.publication = neighbours, relation, game.publication
         read = [game.read(data) for data in examples]
@@ -172,7 +175,7 @@ class SequencePairs:
     @staticmethod
     def _put(mine: Round, other: Round) -> Round:
         """Return a round with all of another's data, in both worlds; whose it is stays."""
-        return Relation("replace").put(mine, other)
+        return REPLACE.put(mine, other)
 
     def _case(self, left: list[Round], right: list[Round]) -> Candidate | None:
         """Return the pair, where both are in the domain and differ before the end: of one round there is no before."""

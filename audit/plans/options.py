@@ -15,8 +15,11 @@ Schema = dict[str, Any]
 LARGEST = 2**53 - 1
 #: What a plan says of a claim whose audit catches too little to be called a test.
 ALLOWED = "allowed"
-#: The neighbour relations by name, of rounds and of records; `user:3` says how many rounds a user has.
-RELATIONS = ("replace", "zero-out", "add-remove", "substitute-feature", "user", "replace-losses", "user-losses")
+#: The words of neighbour relations, as `mechanisms.relation` has them.
+RELATIONS = (
+    *("replace", "zero-out", "add-remove", "substitute-feature", "user", "replace-user", "zero-out-user"),
+    *("replace-losses", "user-losses", "l1:D", "l2:D", "linf:D"),
+)
 LOSSES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
 SURFACES = ("actions", "release", "publication")
 STOPS = ("budget", "early")
@@ -119,10 +122,10 @@ _TABLE = (
     ),
     Option(
         "neighbours",
-        {"anyOf": [{"enum": list(RELATIONS)}, {"type": "string", "pattern": "^user(-losses)?:[1-9]"}]},
+        _NAME,
         "relation",
-        f"{', '.join(RELATIONS)} or user:ROUNDS. All but the first two are for --inputs, or a learner's --left and "
-        "--right; by user:3 a user has at most 3 rounds.  [default: replace]",
+        f"{', '.join(RELATIONS)}, or FILE.py:NAME, a function near(data, rng). replace:3, add-remove:3 and user:3 "
+        "allow up to 3. All but the first two need --inputs, or --left and --right.  [default: replace]",
         "RELATION",
     ),
     Option(

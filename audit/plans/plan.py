@@ -16,10 +16,11 @@ from ...learners.catalogue.exact_laws import EXACT_LAWS, key_of
 from ...mechanisms.libraries.catalogue import library_entries
 from ...mechanisms.libraries.entry import LibraryCase
 from ...mechanisms.measures.stated import MEASURES, stated_measure
+from ...mechanisms.relation import RelationError
 from ..play.execution import Budget
 from ..play.pairs import Pair
 from ..play.provenance import check_namesakes
-from .options import ALLOWED, OPTIONS, RELATIONS
+from .options import ALLOWED, OPTIONS
 from .paths import read_text
 from .plan_schema import PLAN
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
@@ -235,6 +236,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         ).in_example()
         if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()
+    except RelationError as error:
+        raise ValueError(f"{lines.at('neighbours', index)}: {error}") from None
     except ValueError as error:
         raise ValueError(f"{lines.at('claims', index)}: {error}") from None
     return task
@@ -301,8 +304,6 @@ def _explain(error: Any, lines: _Lines) -> str:
     if rule == "anyOf":
         if key == "attributes":
             return f"{here}: attributes must be fitted, all, or a list of names, got {value!r}"
-        if key == "neighbours":
-            return f"{here}: neighbours must be one of {', '.join(RELATIONS)}, or as user:3, got {value!r}"
         if key == "inputs":
             return f"{here}: inputs must be a JSON Schema, as a table or the name of its file, got {value!r}"
         return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"

@@ -61,6 +61,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # epsilon = 1.0
 # inputs = "ROUNDS.json"       # a schema of arrays of loss vectors, or of objects with "losses", "context" and "user"
 # neighbours = "user:3"        # up to 3 rounds of one user replaced; or "replace", "replace-losses", "zero-out";
+#                              # "l2:0.5": one round's loss moves by at most 0.5;
 #                              # "user" or "user-losses", where rounds say whose they are
 
 # [[claims]]
@@ -76,7 +77,8 @@ set = {{ batch = 1 }}     # parameters of the target
 # target = "my_mechanism.py:noisy"   # the same, on the worst pair of inputs that a search finds
 # epsilon = 1.0
 # inputs = {{ type = "array", items = {{ type = "number", minimum = 0, maximum = 1 }} }}   # or "SCHEMA.json"
-# neighbours = "add-remove"    # or "replace", "substitute-feature", "user" (lists of [user, value])
+# neighbours = "add-remove"    # or "replace", "replace:3", "zero-out", "substitute-feature", "l1:1", "l2:1", "linf:1",
+#                              # "user", "replace-user" (records [user, value] or with the key "user"), "near.py:near"
 # call_limit = 0.5             # seconds of processor time: pairs on which a call takes more are left out, and counted
 """
 

@@ -17,9 +17,10 @@ from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.one_shot.zoo import zoo
+from ...mechanisms.relation import BY_FUNCTION, Relation
 from ..assumptions.attributes import check_attributes
 from ..inputs.files import read_input, written, written_schema
-from ..inputs.rounds import Relation
+from ..inputs.rounds import RoundRelation
 from ..play.execution import BUDGET, Budget
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
@@ -81,6 +82,8 @@ class Request:
         if self.measure is not None and not (self.epsilon is self.delta is None):
             raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
         check_attributes(self.attributes)
+        if not self.near_by_function:
+            Relation.parse(self.neighbours)
         if self.fast:
             require_numba()
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
@@ -124,6 +127,16 @@ class Request:
     def is_mechanism(self) -> bool:
         """Whether the target is a mechanism by its name, or audited as one is: on inputs, as a learner may be too."""
         return self.target in zoo() or self.target.startswith(PREFIX) or self.has_inputs
+
+    @property
+    def near_by_function(self) -> bool:
+        """Whether the relation is a function of the user's, FILE.py:NAME."""
+        return ".py:" in self.neighbours
+
+    @property
+    def claimed_neighbours(self) -> str:
+        """The neighbours of a learner's claim."""
+        return f"{BY_FUNCTION}{self.neighbours.rpartition(':')[2]}" if self.near_by_function else self.neighbours
 
     def relation_of(self, entry: LibraryEntry) -> str:
         """Return the relation that is asked for; an entry's own where only one is possible."""
@@ -182,7 +195,8 @@ class Request:
                     f"{self.target} is a learner: neighbours must be one of {known}, got {self.neighbours!r}"
                 )
             return
-        Relation(self.neighbours)  # raises where it cannot apply
+        if not self.near_by_function:
+            RoundRelation(Relation.parse(self.neighbours))  # raises where it cannot apply
         self._check_inputs()
         if also := [name for name in ("pair", "fast") if getattr(self, name)]:
             raise ValueError(f"{self.target} takes either inputs, or left and right, or {' and '.join(also)}")

@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
@@ -77,6 +77,17 @@ def _users(target: str) -> object:
         public = [n for n in vars(module) if not n.startswith("_")]
         raise ValueError(f"{place} has no {name!r}{near_matches(name, public)}")
     return getattr(module, name)
+
+
+def relation_functions(text: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """Return the function `near` that FILE.py:NAME names, and the file's `is_near`, where it has one."""
+    near, place = _users(text), text.rpartition(":")[0]
+    checks = getattr(_load_file(Path(place)), "is_near", None) if place.endswith(".py") else None
+    if not callable(near):
+        raise ValueError(
+            f"neighbours must name a function near(data, rng), {text} is {type(near).__name__} {near!r:.80}"
+        )
+    return near, checks
 
 
 def _load_file(path: Path) -> ModuleType:

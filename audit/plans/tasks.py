@@ -18,6 +18,7 @@ from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.one_shot.zoo import Specimen, claim_of
+from ...mechanisms.relation import Relation
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.unseeded import Unseeded
@@ -27,13 +28,14 @@ from ..blackbox.learners import audit_sequences
 from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
-from ..inputs.files import read_schema
+from ..inputs.changes import check_near
+from ..inputs.files import read_input, read_schema
 from ..inputs.neighbours import neighbours_of
 from ..inputs.schema import pairs_of
 from ..play.execution import HERE, Execution
 from ..play.pairs import Pair
 from .request import Request
-from .targets import losses_given_once, parse_parameters, resolve
+from .targets import losses_given_once, parse_parameters, relation_functions, resolve
 
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS = 8
@@ -75,7 +77,7 @@ class Task(Request):
             self._check_learner()
             return self._prepare_entry(target, parameters.setting, parameters.own)
         if isinstance(target, Specimen):
-            self._refuse_game()
+            self._refuse_game(relation=bool(self._given_inputs()))
             return self._prepare_specimen(target, parameters.own)
         if isinstance(target, LibraryEntry):
             return self._prepare_library(target)
@@ -84,6 +86,7 @@ class Task(Request):
         if self.has_inputs and not is_learner(target):
             self._check_mechanism(target)
             claim = Claim(measure=self._stated)
+            self._check_near()
             how = self._weakening(target, partial(with_parameter, target))
             searched = self._searched_inputs()
             return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
@@ -99,7 +102,7 @@ class Task(Request):
         claim = Claim(
             measure=self._stated,
             losses=self.losses or "unit",
-            neighbours=self.neighbours,
+            neighbours=self.claimed_neighbours,
             surface=self.surface,
         )
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
@@ -119,7 +122,7 @@ class Task(Request):
         if chosen.losses not in LOSS_SET_NAMES:
             raise ValueError(f"losses must be one of {', '.join(LOSS_SET_NAMES)}, got {chosen.losses!r}")
         claimed: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
-        claim = entry.claim(chosen, **claimed, neighbours=self.neighbours, surface=self.surface)
+        claim = entry.claim(chosen, **claimed, neighbours=self.claimed_neighbours, surface=self.surface)
         learner = entry.build(chosen, **own)
         values = {**vars(chosen), **_defaults(entry.build), **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))
@@ -163,6 +166,7 @@ class Task(Request):
         mechanism = specimen.build(**{"epsilon": self._of_noise, **own})
         claim = self._said(Claim(measure=claim_of(mechanism), source=specimen.source))
         self._check_inputs()
+        self._check_near()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
                 mechanism(data, Draws(self.budget.seed), 1)
@@ -243,7 +247,20 @@ class Task(Request):
             return None
         if self._given_inputs():
             raise ValueError("give either left and right, or inputs, a schema of them")
-        return pairs_of(read_schema(self.input_schema), self.neighbours)
+        relation = relation_functions(self.neighbours)[0] if self.near_by_function else self.neighbours
+        return pairs_of(read_schema(self.input_schema), relation)
+
+    def _check_near(self) -> None:
+        """Raise ValueError where given inputs are no neighbours by the relation that was said."""
+        if not self._given_inputs() or not ("neighbours" in self.said or self.neighbours != "replace"):
+            return
+        left, right = (read_input(value) for value in (self.left, self.right))
+        if not self.near_by_function:
+            check_near(Relation.parse(self.neighbours), left, right)
+            return
+        near = relation_functions(self.neighbours)[1]
+        if near is not None and not near(left, right):
+            raise ValueError(f"the two inputs are no neighbours by is_near of {self.neighbours}")
 
     def _given(self) -> tuple[Pair, ...] | None:
         return None if self.pair is None else (self.pair,)
@@ -254,7 +271,7 @@ class Task(Request):
         if inspect.isclass(target) or not callable(target):
             kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
             raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
-        self._refuse_game(["set"] if self.parameters else [])
+        self._refuse_game(["set"] if self.parameters else [], relation=bool(self._given_inputs()))
 
 
 def _defaults(make: Callable[..., object]) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ...audit.plans.options import OPTIONS, RELATIONS, Option
+from ...audit.plans.options import OPTIONS, Option
 
 
 class Kind(click.ParamType):  # type: ignore[type-arg]
@@ -59,19 +59,21 @@ class Rdp(Kind):
 
 
 class RelationName(Kind):
-    """A neighbour relation by its name."""
+    """A neighbour relation by its words, or a function that says which inputs are neighbours."""
 
     name = "NAME"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the name."""
-        if value not in RELATIONS:
-            from ...mechanisms.claim import user_rounds
+        """Check the words."""
+        from ...mechanisms.relation import Relation, RelationError
 
-            if user_rounds(value) is None:
-                known = ", ".join(RELATIONS)
-                self.fail(f"expected one of {known}, or user:3 with the rounds of a user, got {value!r}", param, ctx)
-        return str(value)
+        text = str(value)
+        if ".py:" not in text:
+            try:
+                Relation.parse(text)
+            except RelationError as error:
+                self.fail(str(error), param, ctx)
+        return text
 
 
 class Json(Kind):

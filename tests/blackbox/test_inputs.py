@@ -117,7 +117,7 @@ def test_one_user_has_several_records():
 
 
 def test_records_without_users_are_one_line():
-    with pytest.raises(ValueError, match=r"user needs lists of \(user, value\) as data, or .* got \[0.0"):
+    with pytest.raises(ValueError, match=r"needs records .* or with the key 'user', got 0.0"):
         neighbours(LISTS, "user")
 
 

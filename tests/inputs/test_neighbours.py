@@ -15,9 +15,10 @@ from overclaim.audit.inputs.data import UnreadableDataError, from_json, key_of, 
 from overclaim.audit.inputs.drawing import draw
 from overclaim.audit.inputs.extremes import all_alike
 from overclaim.audit.inputs.neighbours import neighbours
-from overclaim.audit.inputs.records import RelationError, UnfitError, records_of
+from overclaim.audit.inputs.records import UnfitError, records_of
 from overclaim.audit.inputs.related import space_of
 from overclaim.learners.protocol import LearnerError
+from overclaim.mechanisms.relation import RelationError
 
 pd = pytest.importorskip("pandas")
 hpd = pytest.importorskip("hypothesis.extra.pandas")
@@ -140,7 +141,7 @@ def test_the_seed_alone_decides(monkeypatch, tmp_path):
     ("strategy", "relation", "message"),
     [
         (3, "replace", "inputs must be a Hypothesis strategy.*got 3"),
-        (LISTS, "remove", "relation must be one of replace, add-remove, substitute-feature, user.*got 'remove'"),
+        (LISTS, "remove", "neighbours must be one of replace, zero-out, add-remove.*got 'remove'"),
         (st.nothing(), "replace", "nothing fits the strategy"),
         (st.integers().filter(lambda x: False), "replace", "nothing fits the strategy"),
         (UNIT, "add-remove", "float data is one record"),

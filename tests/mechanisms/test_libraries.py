@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from overclaim.audit.inputs.drawing import draw
-from overclaim.audit.inputs.neighbours import RELATIONS, neighbours_of
+from overclaim.audit.inputs.neighbours import neighbours_of
 from overclaim.audit.plans.plan import libraries_plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.mechanisms.libraries.catalogue import library_entries
 from overclaim.mechanisms.libraries.entry import Library, LibraryCase, MissingLibraryError
+from overclaim.mechanisms.relation import relation_names
 from overclaim.reports.command_line.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +34,7 @@ def test_an_entry_says_whose_words_it_audits_on_which_inputs(name):
     assert entry.name == name
     assert len(entry.quotation) > 15
     assert entry.where
-    assert set(entry.relations) <= set(RELATIONS)
+    assert set(entry.relations) <= set(relation_names(data=True))
     assert set(entry.false_under) <= set(entry.relations)
     assert bool(entry.false_under) == (entry.finding is not None)
     for relation in entry.relations:

@@ -134,8 +134,8 @@ number = 3
         ("called", ("--left", "[0]", "--right", "[1]", "--fast"), "is a mechanism: it takes no fast"),
         (
             "noisy",
-            ("--left", "[0]", "--right", "[1]", "--neighbours", "replace"),
-            "it takes no neighbours; a relation is",
+            ("--left", "[0]", "--right", "[1]", "--neighbours", "linf:0.5"),
+            "are no neighbours by linf:0.5: their distance is 1",
         ),
         ("noisy", ("--inputs", '{"type": "array"}', "--surface", "actions"), "is a mechanism: it takes no surface"),
         ("noisy", ("--left", "[0]", "--right", "[1]", "--shrink"), "--shrink is for inputs that are searched, or a"),

@@ -161,13 +161,13 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
             ["noisy.py:total", "--inputs", '{"type": "integer"}', "--neighbours", "add-remove"],
             "int data is one record",
         ),
-        (["noisy.py:total", "--inputs", "schema.json", "--neighbours", "zero-out"], "a mechanism has none"),
+        (["noisy.py:total", "--inputs", "schema.json", "--neighbours", "user:3"], "a mechanism has none"),
         (["noisy.py:total", "--inputs", "schema.json", "--left", "1", "--right", "2"], "give either left and right"),
         (["noisy.py:total", "--inputs", '{"const": [1]}'], "makes no two inputs that differ"),
         (["noisy.py:total", "--left", "left.npy", "--right", "1"], "cannot read the input 'left.npy'"),
         (
-            ["noisy.py:total", "--neighbours", "add-remove", "--left", "1", "--right", "2"],
-            "neighbours; a relation is for",
+            ["noisy.py:total", "--neighbours", "add-remove", "--left", "[1]", "--right", "[2]"],
+            "one side is not the other with records removed",
         ),
         (
             ["noisy.py:total"],
