@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.global_random import drawn_from
 from ..mechanisms.parameters import with_plain_numbers
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
 from .blame import name_of, raised, said
@@ -21,15 +22,20 @@ from .protocol import Arms, FeedbackKind, Learner, LearnerError
 
 KINDS = get_args(FeedbackKind)
 SIGNATURE = "__init__(self, arms, rounds, rng)"
+#: What a constructor is offered.
+OFFERED = frozenset({"arms", "rounds", "rng"})
+#: What cures a learner or mechanism that draws from global generators.
+GLOBAL_CURE = "code that draws from np.random or random is played with --global-random (global_random=True)"
 
 
 @dataclass
 class ScalarState:
-    """One object of the user's class for each run, the rounds begun, and the arms just played."""
+    """One object of the user's class and its generator for each run, the rounds begun, and the arms just played."""
 
     objects: list[Any]
     round: int
     played: Arms
+    generators: list[np.random.Generator]
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,10 @@ class Scalar:
     arms, rounds : int
         K and T, passed to its constructor.
     parameters : mapping
-        Further keyword arguments of its constructor.
+        Further keyword arguments of its constructor. They may stand for arms and rounds, as `n_arms` and `T` do.
+    global_random : bool
+        Whether it draws from `np.random`, `random` or unseeded generators, which then draw from the run's generator
+        (`mechanisms.global_random`): its constructor needs no rng.
 
     Raises
     ------
@@ -64,15 +73,31 @@ class Scalar:
     arms: int
     rounds: int
     parameters: Mapping[str, object] = field(default_factory=dict)
+    global_random: bool = False
 
     def __post_init__(self) -> None:
         check_arms(self.arms)
         check_rounds(self.rounds)
         _check_methods(self.user_class, ("act", "update"))
-        given = _arguments(self.user_class, {"arms", "rounds", "rng"}, self.parameters)
-        if lacking := {"arms", "rounds", "rng"} - given:
+        lacking = OFFERED - self._given
+        if self.parameters:  # they may say arms and rounds by other names
+            lacking -= {"arms", "rounds"}
+        if self.global_random:
+            lacking -= {"rng"}
+        if lacking:
             takes = f"{self.user_class.__name__}{inspect.signature(self.user_class)}"
-            raise LearnerError(f"{takes} must be {SIGNATURE}, it takes no {', '.join(sorted(lacking))}")
+            cures = [
+                *(["give n_arms and the like by --set"] if lacking & {"arms", "rounds"} else []),
+                *([GLOBAL_CURE] if "rng" in lacking else []),
+            ]
+            lacks = f"it takes no {', '.join(sorted(lacking))}"
+            raise LearnerError(f"{takes} must be {SIGNATURE}, {lacks}: {'; '.join(cures)}")
+
+    @property
+    def _given(self) -> set[str]:
+        """Which of arms, rounds and rng the constructor takes."""
+        offered = OFFERED - {"rng"} if self.global_random and not _takes(self.user_class, "rng") else OFFERED
+        return _arguments(self.user_class, set(offered), self.parameters)
 
     @property
     def feedback(self) -> FeedbackKind:
@@ -81,23 +106,29 @@ class Scalar:
 
     def start(self, runs: int, draws: Draws) -> ScalarState:
         """Return a fresh object for every run, each with a generator keyed by its run."""
-        objects = []
+        objects, generators, given = [], [], self._given
         for run in range(runs):
+            rng = draws.run_generator(run)
+            offered = {"arms": self.arms, "rounds": self.rounds, "rng": rng}
+            taken = {name: value for name, value in offered.items() if name in given}
+            generators.append(rng)
             try:
-                rng = draws.run_generator(run)
-                learner = self.user_class(arms=self.arms, rounds=self.rounds, rng=rng, **self.parameters)
+                learner = self._call(rng, self.user_class, **taken, **self.parameters)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 raise self._raised("__init__", error, 0, run) from error
             objects.append(learner)
-        return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp))
+        return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp), generators)
+
+    def _call(self, rng: np.random.Generator, call: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+        return drawn_from(rng, call, *args, **kwargs) if self.global_random else call(*args, **kwargs)
 
     def observe(self, state: ScalarState, context: object, runs: NDArray[np.bool_]) -> None:
         """Show the round's context to some of the objects, each a copy of its own."""
         for run in np.flatnonzero(runs).tolist():
             try:
-                state.objects[run].observe(copy.deepcopy(context))
+                self._call(state.generators[run], state.objects[run].observe, copy.deepcopy(context))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -109,7 +140,7 @@ class Scalar:
         arms = np.empty(len(state.objects), dtype=np.intp)
         for run, learner in enumerate(state.objects):
             try:
-                arm = learner.act()
+                arm = self._call(state.generators[run], learner.act)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -138,7 +169,8 @@ class Scalar:
         fed = feedback.tolist() if feedback.ndim == 1 else np.broadcast_to(feedback, (self.arms, runs)).T
         for run, learner in enumerate(state.objects):
             try:
-                learner.update(fed[run] if feedback.ndim == 1 else fed[run].copy())
+                told = fed[run] if feedback.ndim == 1 else fed[run].copy()
+                self._call(state.generators[run], learner.update, told)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -167,7 +199,9 @@ def check_target(user_object: object) -> None:
         _check_methods(user_object, ("start", "act", "update"))
 
 
-def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: object) -> Learner:
+def as_learner(
+    user_object: object, *, arms: int, rounds: int, global_random: bool = False, **parameters: object
+) -> Learner:
     """Return the batched learner behind a user's object.
 
     Parameters
@@ -177,6 +211,8 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
         learner, called with whichever of `arms` and `rounds` it takes; or a plain class, wrapped in `Scalar`.
     arms, rounds : int
         K and T.
+    global_random : bool
+        Whether a plain class draws from global generators: see `Scalar`.
     **parameters
         Further arguments of the constructor.
 
@@ -189,7 +225,9 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     """
     check_target(user_object)
     if isinstance(user_object, type) and not hasattr(user_object, "start"):
-        return with_plain_numbers(Scalar(user_object, arms, rounds, parameters))
+        return with_plain_numbers(Scalar(user_object, arms, rounds, parameters, global_random))
+    if global_random:
+        raise ValueError(f"global_random is for plain classes, and {name_of(user_object)} plays many runs at once")
     if isinstance(user_object, type) or inspect.isroutine(user_object):
         learner = _built(user_object, {"arms": arms, "rounds": rounds}, parameters)
         _check_methods(learner, ("start", "act", "update"))
@@ -259,13 +297,20 @@ def is_mechanism(target: object) -> bool:
 
 
 def weaker_learner(
-    user_object: object, parameter: NoiseParameter, factor: float, *, arms: int, rounds: int, **parameters: object
+    user_object: object,
+    parameter: NoiseParameter,
+    factor: float,
+    *,
+    arms: int,
+    rounds: int,
+    global_random: bool = False,
+    **parameters: object,
 ) -> Learner:
     """Return what `as_learner` returns, with less noise: a class or function is called with one parameter changed.
 
     Parameters
     ----------
-    user_object, arms, rounds, **parameters
+    user_object, arms, rounds, global_random, **parameters
         As for `as_learner`.
     parameter : NoiseParameter
         Its value is what `parameters` say, else its default; of a learner that is built, the field's.
@@ -282,7 +327,7 @@ def weaker_learner(
     name = parameter.name
     value = parameters[name] if name in parameters else default_of(user_object, name, ("arms", "rounds", "rng"))
     changed = {**parameters, name: parameter.weaker(value, factor)}
-    return as_learner(user_object, arms=arms, rounds=rounds, **changed)
+    return as_learner(user_object, arms=arms, rounds=rounds, global_random=global_random, **changed)
 
 
 def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Mapping[str, object]) -> object:
@@ -295,6 +340,14 @@ def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Map
         if isinstance(error, ValueError) and parameters:  # one outside its range: the message says which
             raise ValueError(said(error).removeprefix("ValueError: ")) from None
         raise raised(make.__name__, error, " when built") from error
+
+
+def _takes(make: Callable[..., object], name: str) -> bool:
+    """Return whether a constructor has a parameter of this name."""
+    try:
+        return name in inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def _arguments(make: Callable[..., object], offered: set[str], parameters: Mapping[str, object]) -> set[str]:
@@ -317,7 +370,7 @@ def _arguments(make: Callable[..., object], offered: set[str], parameters: Mappi
             f"{name} takes rng, so it makes the object of one run: give its class itself, or a function of arms and "
             "rounds that returns a batched learner"
         )
-    if missing and (open_ended or "rng" not in offered or offered <= named.keys()):
+    if missing and (open_ended or parameters or "rng" not in offered or offered <= named.keys()):
         sets = " ".join(f"--set {parameter}=..." for parameter in missing)
         raise ValueError(f"{name} needs a value for {', '.join(missing)}: {sets}, or a default")
     return offered if open_ended and "rng" in offered else offered & named.keys()

@@ -1,4 +1,4 @@
-"""What private code and its tests need, lazily: `neighbours`, a strategy of inputs, and noise that traces watch."""
+"""What private code and its tests need, lazily: inputs, global randomness, and noise that traces watch."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,7 @@ from overclaim.lazy import lazily
 
 if TYPE_CHECKING:
     from overclaim.audit.inputs.neighbours import neighbours
+    from overclaim.mechanisms.global_random import global_random
     from overclaim.mechanisms.primitives import (
         discrete_gaussian,
         discrete_laplace,
@@ -20,6 +21,7 @@ __all__ = [
     "discrete_laplace",
     "exponential_mechanism",
     "gaussian",
+    "global_random",
     "laplace",
     "neighbours",
     "randomised_response",
@@ -30,6 +32,7 @@ _HOMES = {
     "discrete_laplace": "overclaim.mechanisms.primitives",
     "exponential_mechanism": "overclaim.mechanisms.primitives",
     "gaussian": "overclaim.mechanisms.primitives",
+    "global_random": "overclaim.mechanisms.global_random",
     "laplace": "overclaim.mechanisms.primitives",
     "neighbours": "overclaim.audit.inputs.neighbours",
     "randomised_response": "overclaim.mechanisms.primitives",

@@ -15,7 +15,7 @@ from ...learners.blame import blaming, name_of, raised
 from ...learners.checks import check_whole
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
-from ...learners.scalar import Scalar, as_learner
+from ...learners.scalar import GLOBAL_CURE, Scalar, as_learner
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ..play.pairs import Pair
@@ -125,7 +125,7 @@ def check_learner(
         raise ValueError(f"rounds must be at least {_ROUNDS}, got {rounds!r}")
     if runs < 2:
         raise ValueError(f"runs must be at least 2, got {runs!r}")
-    learner = as_learner(learner_or_class, arms=arms, rounds=rounds, **(parameters or {}))
+    learner = as_learner(learner_or_class, arms=arms, rounds=rounds, **dict[str, Any](parameters or {}))
     pair = _pair(losses, rounds, learner.arms, seed)
     _check_fresh(learner, pair, seed, runs)
     checked, skipped = ["arms and points", "fresh state", "no interaction"], []
@@ -149,7 +149,9 @@ def check_learner(
     if twin is None:
         skipped.append("twin")
     else:
-        other = as_learner(twin, arms=learner.arms, rounds=pair.rounds, **_known(twin, parameters or {}))
+        other = as_learner(
+            twin, arms=learner.arms, rounds=pair.rounds, **dict[str, Any](_known(twin, parameters or {}))
+        )
         _check_twin(learner, other, pair, seed, twin_runs)
         checked.append("twin")
     return Conformance(name_of(learner), tuple(checked), tuple(skipped))
@@ -184,7 +186,7 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     if (where := _difference(first, again)) is not None:
         raise LearnerError(
             f"{name} keeps state between runs, or draws from elsewhere than its own generator: "
-            f"the same block played again gave other actions (round {where[0]}, run {where[1]})"
+            f"the same block played again gave other actions (round {where[0]}, run {where[1]}); {GLOBAL_CURE}"
         )
     varied = _difference(first, np.broadcast_to(first[..., :1], first.shape)) is not None
     if varied and _difference(first, other) is None:

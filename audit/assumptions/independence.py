@@ -23,7 +23,7 @@ from scipy import special
 from ...learners.abilities import is_ours
 from ...learners.blame import name_of
 from ...learners.protocol import Learner, LearnerError
-from ...learners.scalar import Scalar
+from ...learners.scalar import GLOBAL_CURE, Scalar
 from ...mechanisms.draws import Floats
 from ..attacks.encoding.encoder import Encoder
 from ..attacks.encoding.features import Labels, Outputs
@@ -66,7 +66,9 @@ _FEW, _MEMORY = 8, (dict, list, set, bytearray, np.ndarray, deque)
 
 _STATE = (
     "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator alone "
-    "and keep no state. One whose randomness cannot be seeded, or whose last digits vary, as those of sums on a GPU "
+    "and keep no state. "
+    + GLOBAL_CURE
+    + ". One whose randomness cannot be seeded, or whose last digits vary, as those of sums on a GPU "
     "may, is audited with os_random=True (--os-random)"
 )
 _ALIKE = "the runs of the mechanism share randomness"

@@ -247,8 +247,9 @@ def called(mechanism: Any, data: object, *others: object) -> object:
     except BaseException as error:
         if isinstance(error, TypeError) and not _takes(mechanism, data, *others):
             raise LearnerError(
-                f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}; one whose randomness "
-                "cannot be seeded takes the data alone, with os_random=True (--os-random)"
+                f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}; one takes the data "
+                "alone that draws from np.random or random, with global_random=True (--global-random), or whose "
+                "randomness cannot be seeded, with os_random=True (--os-random)"
             ) from None
         if isinstance(error, LearnerError):  # which says whose method raised what
             raise RefusedInputError(f"on {_on(data)}: {error}") from error

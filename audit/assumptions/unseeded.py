@@ -11,9 +11,29 @@ from typing import NoReturn
 import numpy as np
 
 from ...learners.blame import name_of
+from ...mechanisms.global_random import drawn_from
 from ..attacks.encoding.places import as_text
 from ..statistics.events import Counts
 from .mechanism_runs import Sample
+
+
+class OnGlobals:
+    """A mechanism that draws from `np.random`, `random` or unseeded generators, on the generator of each call.
+
+    It is `mechanism(data)`, or `mechanism(data, rng)` as any other.
+    """
+
+    batched = False
+
+    def __init__(self, mechanism: Callable[..., object]) -> None:
+        if getattr(mechanism, "batched", False):
+            raise ValueError("global_random is for mechanisms that are called run by run, not for batched ones")
+        self.mechanism, self.alone = mechanism, _takes_data_alone(mechanism)
+        self.__name__ = name_of(mechanism)
+
+    def __call__(self, data: object, rng: np.random.Generator) -> object:
+        """Answer once."""
+        return drawn_from(rng, self.mechanism, data, *([] if self.alone else [rng]))
 
 
 class Unseeded:

@@ -9,13 +9,14 @@ from functools import partial
 
 from ...learners.blame import blaming, extra_or_reason
 from ...mechanisms.claim import Claim, check_claim
+from ...mechanisms.global_random import restored
 from ...mechanisms.parameters import with_plain_numbers
 from ...mechanisms.weakening import with_parameter
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.call_limit import check_limit
 from ..assumptions.independence import check_independence, check_replay
 from ..assumptions.mechanism_runs import DataPair
-from ..assumptions.unseeded import Unseeded, digest_of
+from ..assumptions.unseeded import OnGlobals, Unseeded, digest_of
 from ..certification.anytime import check_measure, until_falsified
 from ..certification.blind_spot_search import WeakenChoice, weakening, with_blind_spot
 from ..certification.frame import FEWEST_RUNS, Certified, all_runs, conclude, with_paired_runs
@@ -42,6 +43,7 @@ def falsify_mechanism(
     confidence: float = 0.99,
     bits: bool = False,
     os_random: bool = False,
+    global_random: bool = False,
     call_limit: float | None = None,
     attributes: str | Sequence[str] | None = None,
     jobs: int = 1,
@@ -83,6 +85,9 @@ def falsify_mechanism(
         nothing is played twice, and the same seed gives other counts; the verdict is as valid. Whether runs depend on
         each other is tested all the same. All runs are played in this process: in others, or resumed, a generator
         that the mechanism holds could draw the same again.
+    global_random : bool
+        Whether the mechanism draws from `np.random`, `random` or generators made without a seed: they draw from the
+        generator of its run then, and a mechanism may take the data alone. Their state is restored afterwards.
     call_limit : float, optional
         Seconds of processor time that one call may take while `inputs` are searched and shrunk: pairs on which the
         mechanism is slower are left out, and counted. Which these are depends on the machine. Certification waits.
@@ -141,6 +146,7 @@ def falsify_mechanism(
         inputs=inputs,
         bits=bits,
         os_random=os_random,
+        global_random=global_random,
         call_limit=call_limit,
         attributes=attributes,
         weaken=weaken,
@@ -160,6 +166,7 @@ def _check_no_game(claim: Claim) -> None:
 
 
 @blaming
+@restored()
 def audit_mechanism(
     mechanism: Callable[..., object],
     claim: Claim,
@@ -172,6 +179,7 @@ def audit_mechanism(
     inputs: object = None,
     bits: bool = False,
     os_random: bool = False,
+    global_random: bool = False,
     call_limit: float | None = None,
     attributes: str | Sequence[str] | None = None,
     weaken: WeakenChoice = None,
@@ -190,6 +198,11 @@ def audit_mechanism(
     if attributes is not None:
         mechanism = WithAttributes(mechanism, attributes)
         how = how and how.through(lambda weaker: WithAttributes(weaker, attributes))
+    if global_random:
+        if os_random:
+            raise ValueError("give either os_random or global_random: one has no seed, the other has")
+        mechanism = OnGlobals(mechanism)
+        how = how and how.through(OnGlobals)
     target = Unseeded(mechanism) if os_random else mechanism
     if os_random:  # a generator of its own may begin anew elsewhere, and when an audit is resumed
         execution = replace(execution, memory=None, cluster=None)

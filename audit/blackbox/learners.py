@@ -49,6 +49,7 @@ def falsify(
     cluster: Cluster | None = None,
     stop: str = "budget",
     fast: bool = False,
+    global_random: bool = False,
     weaken: WeakenChoice = None,
     shrink: bool = True,
 ) -> Result:
@@ -96,6 +97,9 @@ def falsify(
     fast : bool
         Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does,
         so the counts differ; the result names its engine.
+    global_random : bool
+        Whether a plain class draws from `np.random`, `random` or generators made without a seed: they draw from the
+        generator of its run then, and its constructor needs no rng. Their state is restored afterwards.
     weaken : bool, str or callable, optional
         Measure the blind spot of an audit that survives, on the learner with its noise divided by factors up to 100:
         the parameter that sets the noise, `"epsilon"` to be multiplied by the factor or `"1/scale"` to be divided;
@@ -129,7 +133,16 @@ def falsify(
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
     if left is None and right is None and inputs is None:
         return audit_learner(
-            learner, claim, budget, execution, rounds=rounds, arms=arms, pair=pair, pairs=pairs, weaken=weaken
+            learner,
+            claim,
+            budget,
+            execution,
+            rounds=rounds,
+            arms=arms,
+            pair=pair,
+            pairs=pairs,
+            global_random=global_random,
+            weaken=weaken,
         )
     if pair is not None or pairs is not None:
         raise ValueError("give either a pair, or pairs, or left and right, or inputs")
@@ -143,6 +156,7 @@ def falsify(
         left=left,
         right=right,
         inputs=inputs,
+        global_random=global_random,
         weaken=weaken,
         shrink=shrink,
     )
@@ -160,6 +174,7 @@ def audit_sequences(
     left: object = None,
     right: object = None,
     inputs: object = None,
+    global_random: bool = False,
     weaken: WeakenChoice = None,
     shrink: bool = False,
 ) -> Result:
@@ -178,13 +193,15 @@ def audit_sequences(
     length = len(first) if isinstance(first, list) else None
     arms = arms_of(learner, arms, length)
     rounds, arms = check_game(rounds, arms)
-    built = as_learner(learner, arms=arms, rounds=rounds)
+    built = as_learner(learner, arms=arms, rounds=rounds, global_random=global_random)
     check_surface(built, claim)
     publication = claim.surface == "publication"
     game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built), publication)
     relation = None if claim.relation is None else RoundRelation(claim.relation)
     played = LearnerMechanism(built, claim.surface)
-    how = weakening(weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds))
+    how = weakening(
+        weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds, global_random=global_random)
+    )
     how = how and how.through(lambda weaker: replace(played, learner=weaker))
     if inputs is None:
         left, right = worlds = [game.read(side, "the input has") for side in (left, right)]

@@ -13,6 +13,7 @@ from ...learners.checks import check_game
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim
+from ...mechanisms.global_random import restored
 from ...mechanisms.relation import neighbours_words
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
@@ -33,6 +34,7 @@ from .verdict import Result, Verdict
 
 
 @blaming
+@restored()
 def audit_learner(
     learner: object,
     claim: Claim,
@@ -43,6 +45,7 @@ def audit_learner(
     arms: int | None = None,
     pair: Pair | None = None,
     pairs: Iterable[Pair] | None = None,
+    global_random: bool = False,
     weaken: WeakenChoice = None,
     trial: bool = False,
 ) -> Result:
@@ -55,11 +58,13 @@ def audit_learner(
     given = _given(pair, pairs)
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
     rounds, arms = check_game(_rounds_of(rounds, pair), arms_of(learner, arms, None if pair is None else pair.arms))
-    built = as_learner(learner, arms=arms, rounds=rounds)
+    built = as_learner(learner, arms=arms, rounds=rounds, global_random=global_random)
     check_surface(built, claim)
     options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given
     _check_pairs(options, claim, built)
-    how = weakening(weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds))
+    how = weakening(
+        weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds, global_random=global_random)
+    )
     engine = engine_of(built, options, fast=execution.fast)
     independent = partial(_check_runs, built, options, seed, runs)
     if not trial:

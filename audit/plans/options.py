@@ -198,6 +198,12 @@ _TABLE = (
         "The mechanism's randomness cannot be seeded: nothing is played twice, no counts are replayed.",
     ),
     Option(
+        "global_random",
+        _FLAG,
+        "flag",
+        "The target draws from np.random, random or unseeded generators: seed them for every run.",
+    ),
+    Option(
         "call_limit",
         _POSITIVE,
         "range",

@@ -71,6 +71,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # right = [0]
 # bits = true                  # the attack reads the low-order bits of floating-point outputs
 # attributes = ["coef_"]       # of a fitted model that it returns: these are the output; or "fitted", or "all"
+# global_random = true         # it draws from np.random, random or unseeded generators; of learners too
 # os_random = true             # its randomness cannot be seeded: nothing is played twice, no counts are replayed
 
 # [[claims]]

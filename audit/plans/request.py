@@ -63,6 +63,7 @@ class Request:
     input_schema: object = None
     bits: bool = False
     os_random: bool = False
+    global_random: bool = False
     call_limit: float | None = None
     attributes: str | Sequence[str] | None = None
     fast: bool = False
@@ -230,7 +231,11 @@ class Request:
         if self.attributes is not None:
             named = [self.attributes] if isinstance(self.attributes, str) else self.attributes
             words += ["--attributes", ",".join(named)]
-        words += [f"--{name.replace('_', '-')}" for name in ("bits", "os_random", "fast") if getattr(self, name)]
+        words += [
+            f"--{name.replace('_', '-')}"
+            for name in ("bits", "os_random", "global_random", "fast")
+            if getattr(self, name)
+        ]
         if self.weaken is not None and self.weaken is not False:
             words += ["--weaken"] if self.weaken is True else ["--weaken", str(self.weaken)]
         if self.pair is not None:

@@ -21,7 +21,7 @@ from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.relation import Relation
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
 from ..assumptions.attributes import WithAttributes
-from ..assumptions.unseeded import Unseeded
+from ..assumptions.unseeded import OnGlobals, Unseeded
 from ..blackbox.falsify import audit_mechanism
 from ..blackbox.learner_mechanism import LearnerMechanism
 from ..blackbox.learners import audit_sequences
@@ -107,7 +107,7 @@ class Task(Request):
         )
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
         arms = arms_of(target, self.arms, self.pair.arms if self.pair else None)
-        game: dict[str, Any] = {"arms": arms, "rounds": rounds, **parameters.own}
+        game: dict[str, Any] = {"arms": arms, "rounds": rounds, "global_random": self.global_random, **parameters.own}
         learner = as_learner(target, **game)
         arms_of(learner, self.arms)  # raises where a function makes a learner of its own arms
         how = self._weakening(learner, partial(weaker_learner, target, **game))
@@ -115,6 +115,8 @@ class Task(Request):
         return Prepared(self, learner, claim, self._given(), rounds, weakening=how, searched_inputs=searched)
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
+        if self.global_random:
+            raise ValueError(f"global_random is for code of your own: {self.target} draws from its generator alone")
         rounds = self.rounds or self.worlds_rounds
         given = {"epsilon": self._of_noise, "delta": self.delta, "rounds": rounds, "arms": self.arms}
         changes = {"losses": losses_given_once(self.losses, setting), **given, **setting}
@@ -175,6 +177,8 @@ class Task(Request):
                 raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {message}") from None
         if self.os_random:
             raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
+        if self.global_random:
+            raise ValueError(f"global_random is for code of your own: {self.target} draws from its generator alone")
         searched = self._searched_inputs()
         pairs = None if self.inputs() or searched is not None else specimen.pairs
         how = self._weakening(mechanism, partial(with_parameter, mechanism))
@@ -318,6 +322,7 @@ class Prepared:
             inputs=self.searched_inputs,
             bits=task.bits,
             os_random=task.os_random,
+            global_random=task.global_random,
             call_limit=task.call_limit,
             attributes=task.attributes,
             weaken=self.weakening,
@@ -335,4 +340,5 @@ class Prepared:
         if self.of_sequences:
             return LearnerMechanism(self.target, self.claim.surface)
         read = self.target if self.task.attributes is None else WithAttributes(self.target, self.task.attributes)
+        read = OnGlobals(read) if self.task.global_random and self.is_mechanism else read
         return Unseeded(read) if self.task.os_random else read

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ...learners.blame import blaming
 from ...learners.catalogue.entries import Entry, RegretClaim, Setting
@@ -379,4 +380,4 @@ def _judge(
 def _build(target: object, game: Setting, parameters: Mapping[str, object]) -> Learner:
     if isinstance(target, Entry):
         return target.build(game, **parameters)
-    return as_learner(target, arms=game.arms, rounds=game.rounds, **parameters)
+    return as_learner(target, arms=game.arms, rounds=game.rounds, **dict[str, Any](parameters))

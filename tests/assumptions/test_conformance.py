@@ -118,7 +118,7 @@ def pooling_update(self, loss):
 
 
 def global_numpy(self):
-    self.arm = int(np.random.random() < 0.5)  # noqa: NPY002  the planted bug
+    self.arm = int(np.random.random() < 0.5)
     return self.arm
 
 

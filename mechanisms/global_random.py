@@ -1,0 +1,139 @@
+"""Code that draws from global generators, played on a generator that is handed to it.
+
+Most code draws from `np.random`, `random`, or a generator that it makes without a seed. Inside `global_random(rng)`
+all three draw from `rng`: the same `rng` gives the same numbers, and nothing of it stays afterwards. What comes from
+the operating system (`secrets`, `os.urandom`, `random.SystemRandom`, an own `random.Random()`) cannot be had so.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ContextDecorator, contextmanager
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+#: Bits of a seed: two words.
+SEED_BITS = 64
+#: One thread at a time: the generators are global.
+_LOCK = threading.RLock()
+#: Where NumPy takes entropy from for what is made without a seed.
+_ENTROPY: Any = np.random.bit_generator
+#: Legacy NumPy, whose own functions the stubs leave out.
+_LEGACY: Any = np.random
+#: What legacy NumPy draws from, inside.
+_BITS = np.random.MT19937(0)
+
+
+class ThreadsError(RuntimeError):
+    """Two threads asked for global generators at once."""
+
+
+class global_random(ContextDecorator):  # noqa: N801 - a context manager reads as a function
+    """Draw from a generator whatever code draws from `np.random`, `random` and unseeded generators.
+
+    A context manager and a decorator. Generators that are made inside without a seed (`default_rng()`,
+    `RandomState()`, `SeedSequence()`) are seeded from `rng` too; one that was made before keeps its own numbers. One
+    thread at a time: another one that enters meanwhile is refused.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        In a trace it is watched, and so are `np.random.laplace`, `np.random.normal` and `random.gauss` then.
+
+    Raises
+    ------
+    ThreadsError
+        If another thread is inside.
+
+    Examples
+    --------
+    >>> def count(data, rng):
+    ...     with global_random(rng):
+    ...         return len(data) + np.random.laplace(scale=1.0)
+    >>> round(count([1, 2], np.random.default_rng(0)), 3) == round(count([1, 2], np.random.default_rng(0)), 3)
+    True
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.before: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> Self:
+        self.before.append((random.getstate(), _enter(self.rng)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        state, patched = self.before.pop()
+        _leave(patched)
+        random.setstate(state)
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """Restore the state of `random` afterwards: `drawn_from` inside leaves it where it is, which is quicker."""
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+def drawn_from(rng: np.random.Generator, call: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+    """Return what a call returns, global generators drawing from `rng`; `random` is not restored (`restored`)."""
+    patched = _enter(rng)
+    try:
+        return call(*args, **kwargs)
+    finally:
+        _leave(patched)
+
+
+def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
+    """Install the generator; return what was where before, the last first."""
+    if not _LOCK.acquire(blocking=False):
+        raise ThreadsError("global generators are one for all threads, and another thread uses them: use processes")
+    first, second = (int(word) for word in rng.integers(2**SEED_BITS, size=2, dtype=np.uint64))
+    patched: list[tuple[object, str, object]] = [(_ENTROPY, "randbits", _ENTROPY.randbits)]
+    patched.append((np.random, "", _LEGACY.get_bit_generator()))
+    _LEGACY.set_bit_generator(_BITS)
+    _LEGACY.seed([first & 0xFFFFFFFF, first >> 32])
+    random.seed(second)
+    _ENTROPY.randbits = lambda bits: int.from_bytes(rng.bytes(-(-bits // 8)), "little") >> (-bits % 8)
+    if hasattr(rng, "recorder"):
+        for module, name, function in _watched(rng):
+            patched.append((module, name, getattr(module, name)))
+            setattr(module, name, function)
+    return patched
+
+
+def _leave(patched: list[tuple[Any, str, Any]]) -> None:
+    for module, name, value in reversed(patched):
+        if name:
+            setattr(module, name, value)
+        else:
+            _LEGACY.set_bit_generator(value)
+    _LOCK.release()
+
+
+def _watched(rng: Any) -> list[tuple[ModuleType, str, Callable[..., object]]]:
+    """Return the functions whose noise a trace watches, on a generator that is watched."""
+    made = np.random.default_rng
+
+    def default_rng(seed: Any = None) -> np.random.Generator:
+        generator: np.random.Generator = type(rng)(np.random.PCG64(), rng.recorder) if seed is None else made(seed)
+        return generator
+
+    return [
+        (np.random, "laplace", rng.laplace),
+        (np.random, "normal", rng.normal),
+        (np.random, "standard_normal", rng.standard_normal),
+        (np.random, "randn", lambda *shape: rng.standard_normal(shape or None)),
+        (np.random, "default_rng", default_rng),
+        (random, "gauss", lambda mu=0.0, sigma=1.0: rng.normal(mu, sigma)),
+        (random, "normalvariate", lambda mu=0.0, sigma=1.0: rng.normal(mu, sigma)),
+    ]

@@ -1,0 +1,87 @@
+"""Global generators drawn from one that is handed over: what draws so, what is restored, and threads."""
+
+import random
+import threading
+from random import gauss
+
+import numpy as np
+import pytest
+from numpy.random import default_rng, laplace
+
+from overclaim.mechanisms.global_random import ThreadsError, drawn_from, global_random, restored
+from overclaim.testing import global_random as public
+
+
+def drawn():
+    """One number from everything that is drawn globally, also by names that were imported before."""
+    return (
+        np.random.laplace(),
+        laplace(),
+        np.random.default_rng().random(),
+        default_rng().random(),
+        np.random.RandomState().rand(),
+        random.random(),
+        gauss(0, 1),
+        random.choice(range(10**9)),
+        np.random.permutation(20).tolist(),
+    )
+
+
+def test_the_same_generator_gives_the_same_numbers_and_another_gives_others():
+    with global_random(np.random.default_rng(1)):
+        first = drawn()
+    with global_random(np.random.default_rng(1)):
+        assert drawn() == first
+    with global_random(np.random.default_rng(2)):
+        assert not any(a == b for a, b in zip(drawn(), first, strict=True))
+    assert drawn_from(np.random.default_rng(1), drawn) == first
+    assert public is global_random
+
+
+def test_all_is_as_it_was_afterwards_whatever_happened_inside():
+    np.random.seed(5)
+    random.seed(5)
+    expected = np.random.rand(), random.random()
+    np.random.seed(5)
+    random.seed(5)
+
+    def seeds_and_fails():
+        np.random.seed(0)
+        random.seed(0)
+        raise KeyError("no")
+
+    with pytest.raises(KeyError), global_random(np.random.default_rng(0)):
+        seeds_and_fails()
+    with restored():
+        drawn_from(np.random.default_rng(0), drawn)
+    assert (np.random.rand(), random.random()) == expected
+    assert np.random.default_rng().random() != np.random.default_rng().random()
+
+
+def test_code_that_seeds_itself_has_fixed_noise():
+    @global_random(np.random.default_rng(0))
+    def fixed():
+        np.random.seed(3)
+        return np.random.laplace()
+
+    assert fixed() == fixed()
+
+
+def test_it_nests_in_one_thread_and_is_refused_in_two():
+    with global_random(np.random.default_rng(0)):
+        with global_random(np.random.default_rng(1)):
+            inner = np.random.rand()
+        assert np.random.rand() != inner
+        errors = []
+
+        def enter():
+            try:
+                with global_random(np.random.default_rng(2)):
+                    pass
+            except ThreadsError as error:
+                errors.append(str(error))
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        assert "use processes" in errors[0]
