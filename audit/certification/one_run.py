@@ -8,11 +8,9 @@ References
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
 from ...learners.abilities import batch_of
@@ -25,79 +23,11 @@ from ..play.execution import check_confidence
 from ..play.pairs import differing_losses
 from ..play.transcripts import play_rounds
 from ..statistics.bounds import intervals
-from ..statistics.bounds.bisection import bisect
+from ..statistics.bounds.one_run import epsilon_one_run, one_run_p_value
 from .blind_spot import NOT_SEEN, TOO_FEW, Reason
 from .verdict import Verdict, decide, too_few
 
-_SCAN = 32
 _FEWEST = 50  # guesses that are worth making
-_BISECTIONS = 45
-
-
-def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
-    """Return the p-value of "(epsilon, delta)-DP holds" after one run with many canaries [1]_.
-
-    ``beta + 2 m delta max_i P(v > W >= v - i) / i`` with W ~ Bin(r, sigmoid(epsilon)), beta = P(W >= v), v
-    right guesses of r made, m canaries.
-
-    **Validity**: each of the m canaries is set by its own fair coin, independent of all else; the privacy
-    claimed is for the change of one canary; the guesses are made from what is released alone; and the number
-    of guesses r is fixed in advance (more right guesses than r would ever allow cannot be bought by stopping
-    late).
-
-    Parameters
-    ----------
-    correct, guesses, canaries : int
-        v, r and m.
-    epsilon : float
-        The claim, in nats.
-    delta : float
-        The claim's delta.
-
-    Raises
-    ------
-    ValueError
-        If the counts are no integers with 0 <= correct <= guesses <= canaries and guesses >= 1, epsilon is
-        negative, or delta is outside [0, 1).
-    """
-    _check(correct, guesses, canaries, delta)
-    if not (epsilon >= 0 and math.isfinite(epsilon)):
-        raise ValueError(f"epsilon must be non-negative and finite, but got {epsilon}")
-    chance = float(scipy.special.expit(epsilon))
-    beta = float(scipy.stats.binom.sf(correct - 1, guesses, chance))
-    if delta == 0 or correct == 0:
-        return beta
-    lags = np.arange(1, correct + 1)
-    below = np.cumsum(scipy.stats.binom.pmf(correct - lags, guesses, chance))
-    return min(1.0, beta + 2 * canaries * delta * float(np.max(below / lags)))
-
-
-def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
-    """Return a lower bound on epsilon (nats) from one run: the smallest epsilon not rejected at alpha.
-
-    It exceeds the true epsilon with probability at most alpha, under the conditions of `one_run_p_value`.
-
-    Raises
-    ------
-    ValueError
-        As `one_run_p_value`; also if alpha is outside (0, 1).
-    """
-    _check(correct, guesses, canaries, delta)
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
-
-    def rejected(epsilon: float) -> bool:
-        return one_run_p_value(correct, guesses, canaries, epsilon, delta) <= alpha
-
-    # At `high` the first term of the p-value alone is above alpha.
-    level = max(0.5, (1 + alpha) / 2)
-    high = float(intervals.epsilon_guess(correct, guesses, guesses, alpha=level))
-    if high == 0 or not rejected(0.0):
-        return 0.0
-    grid = np.linspace(0.0, high, _SCAN)
-    # The p-value need not grow with epsilon when delta > 0: the bound is the first crossing, not any.
-    step = next(i for i in range(1, _SCAN) if i == _SCAN - 1 or not rejected(float(grid[i])))
-    return bisect(rejected, float(grid[step - 1]), float(grid[step]), steps=_BISECTIONS)[0]
 
 
 @dataclass(frozen=True)
@@ -267,15 +197,3 @@ def _run(
     batch, now = batch_of(learner), np.arange(canaries)
     listed = np.stack(actions)
     return coins[:canaries], np.stack([listed[now], listed[now // batch * batch + batch]])
-
-
-def _check(correct: int, guesses: int, canaries: int, delta: float) -> None:
-    counts = {"correct": correct, "guesses": guesses, "canaries": canaries}
-    for name, value in counts.items():
-        if value != int(value) or value < 0:
-            raise ValueError(f"{name} must be a non-negative integer count, but got {value}")
-    if not (correct <= guesses <= canaries and guesses >= 1):
-        got = ", ".join(f"{name}={value}" for name, value in counts.items())
-        raise ValueError(f"expected correct <= guesses <= canaries and guesses >= 1, but got {got}")
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), but got {delta}")

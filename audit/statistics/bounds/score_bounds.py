@@ -1,0 +1,214 @@
+"""Lower bounds on epsilon from the scores of canaries, each in the data by a fair coin of its own.
+
+Pure differential privacy bounds the odds of each coin, given all scores and all other coins, by e^epsilon. So whose
+coin is guessed and in which order may be chosen by looking at the scores: they are sorted, and the coins of the
+highest scores are guessed "in", those of the lowest "out", from the extremes inwards. Of any such guess the chance to
+be right is at most sigmoid(epsilon), whatever came before it. Two tests share alpha:
+
+- *shares*: the guesses of a few shares of the scores, fixed beforehand, each by a binomial tail;
+- *bets*: for an epsilon, money is bet on guesses one after the other, at odds that are fair at that epsilon [1]_. It
+  is multiplied by 1 / alpha with probability at most alpha, at any time (Ville's inequality), so that the best moment
+  may be looked up.
+
+With delta > 0 the shares are tested by Theorem 5.2 of [2]_.
+
+References
+----------
+.. [1] I. Waudby-Smith, A. Ramdas. Estimating means of bounded random variables by betting. JRSS B 86, 2024.
+.. [2] T. Steinke, M. Nasr, M. Jagielski. Privacy auditing with one (1) training run. NeurIPS 2023, arXiv:2305.08846.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from .intervals import epsilon_guess
+from .one_run import epsilon_one_run
+
+_Floats = NDArray[np.float64]
+_Counts = NDArray[np.int64]
+#: Shares of the scores that are guessed, from both ends: beside bets, which find small ones, and where delta > 0.
+WIDE_SHARES, SHARES = (0.35, 0.85), (0.02, 0.06, 0.18, 0.45, 0.85)
+#: Of the bets: how much the coins' log odds exceed an epsilon, by hypothesis; each is bet on with equal money. Four
+#: lose the logarithm of 4, more of them more: on Gaussian and Laplace scores four certified most.
+EXCESSES = np.geomspace(0.3, 3.0, 4)
+#: Parts of the money that are bet on guesses at both ends, and at the upper and at the lower one alone.
+BOTH, ONE_END = 0.9, 0.05
+#: Moments at which the money is looked at: at most so many, ever further apart.
+MOMENTS = 300
+#: The grid of tested epsilons: 1 + epsilon grows by this factor, up to that epsilon.
+GROWTH, LAST = 1.004, 40.0
+#: Standard deviations of the number of inserted canaries for which scores are left over: one sample is too small in
+#: 1 of 400 audits, and nothing is certified then.
+SPARE = 3.0
+
+
+def fair_coins(inserted: ArrayLike, held_out: ArrayLike, *, seed: int = 0) -> tuple[_Floats, NDArray[np.bool_]] | None:
+    """Return scores with fair, independent coins, from two samples of independent scores.
+
+    A coin says from which sample the next score comes. The order within a sample is not used.
+
+    Returns
+    -------
+    scores, included : arrays (m,)
+        None where a sample has too few scores for the coins that fell.
+    """
+    ins, outs = check_scores("inserted", inserted), check_scores("held_out", held_out)
+    n, rng = min(ins.size, outs.size), np.random.default_rng(seed)
+    coins = rng.random(max(0, int(2 * n - SPARE * math.sqrt(2 * n)))) < 0.5
+    many = int(coins.sum())
+    if not coins.size or many > ins.size or coins.size - many > outs.size:
+        return None
+    scores = np.empty(coins.size)
+    scores[coins] = rng.permutation(ins)[:many]
+    scores[~coins] = rng.permutation(outs)[: coins.size - many]
+    return scores, coins
+
+
+def epsilon_from_coins(
+    scores: ArrayLike, included: ArrayLike, *, delta: float = 0.0, alpha: float = 0.05, seed: int = 0
+) -> float:
+    """Return a lower bound on epsilon (nats) from scores of canaries that were included by fair coins.
+
+    **Validity**: the coins are fair, independent of each other and of all else, and each decided whether its canary
+    was in the data; scores depend on coins through the training alone; the claim is about the change of one canary.
+    The bound exceeds the true epsilon with probability at most alpha.
+
+    Proof. Let the true epsilon be e and g the first tested epsilon that is at least e. A bound above e is a rejection
+    of g. With delta = 0 the k-th guess is right with probability at most sigmoid(e) <= sigmoid(g), given all scores
+    and the coins before it. So the number of right guesses among the first r is at most binomial in distribution, and
+    each share is rejected with probability at most alpha / 2 / (number of shares); and money bet at odds sigmoid(g) is
+    a nonnegative supermartingale from 1, which reaches 2 / alpha with probability at most alpha / 2. With delta > 0
+    each share is tested at alpha / (number of shares) by Theorem 5.2 of [2]_.
+
+    Parameters
+    ----------
+    scores : array (m,)
+        Larger for canaries that the attack takes for included. Infinities are allowed; ties are broken by lot.
+    included : bool array (m,)
+    delta : float
+        In [0, 1).
+    alpha : float
+        In (0, 1).
+    seed : int
+        Of the lot that breaks ties.
+
+    Raises
+    ------
+    ValueError
+        For scores that are NaN, coins that are not 0 or 1, lengths that differ, or no score.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> coins = rng.random(2000) < 0.5
+    >>> round(epsilon_from_coins(coins + rng.laplace(size=2000), coins), 2) < 1.0
+    True
+    """
+    given, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
+    lot = np.random.default_rng(seed).permutation(given.size)
+    order = lot[np.argsort(-given[lot], kind="stable")]
+    right = _guesses(coins[order])
+    if not right.size:
+        return 0.0
+    if delta > 0:
+        made = _made(right.size, SHARES)
+        each = alpha / len(SHARES)
+        counts = np.cumsum(right)
+        return max(epsilon_one_run(int(counts[r - 1]), r, given.size, delta=delta, alpha=each) for r in made)
+    return max(_by_shares(right, alpha / 2), _by_bets(right, alpha / 2))
+
+
+def _guesses(coins: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which guesses are right, the uppermost, the lowermost, the second, and so on, (2 * half,)."""
+    half = coins.size // 2
+    right = np.empty(2 * half, dtype=np.bool_)
+    right[0::2], right[1::2] = coins[:half], ~coins[::-1][:half]
+    return right
+
+
+def _made(many: int, shares: tuple[float, ...]) -> list[int]:
+    """Return how many guesses are counted for each share."""
+    return [max(1, round(share * many)) for share in shares]
+
+
+def _by_shares(right: NDArray[np.bool_], alpha: float) -> float:
+    made = np.array(_made(right.size, WIDE_SHARES))
+    bounds = epsilon_guess(np.cumsum(right)[made - 1], made, made, alpha=alpha / len(WIDE_SHARES))
+    return float(np.max(bounds))
+
+
+def tested() -> _Floats:
+    """Return the grid of tested epsilons."""
+    grid: _Floats = np.expm1(math.log(GROWTH) * np.arange(1, math.ceil(math.log1p(LAST) / math.log(GROWTH))))
+    return grid
+
+
+def _by_bets(right: NDArray[np.bool_], alpha: float) -> float:
+    """Return the last epsilon of the grid up to which all are rejected; 0 if the first is not."""
+    pairs = right.size // 2
+    moments = np.unique(np.geomspace(1, pairs, MOMENTS).astype(np.int64))
+    upper, lower = (np.cumsum(right[end::2], dtype=np.int64)[moments - 1] for end in (0, 1))
+    last, limit = 0.0, -math.log(alpha)
+    for block in np.array_split(tested(), 40):
+        money = log_money(upper, lower, moments, block)
+        rejected = money.max(axis=1) >= limit
+        if not rejected.all():
+            first = int(np.argmin(rejected))
+            return float(block[first - 1]) if first else last
+        last = float(block[-1])
+    return last
+
+
+def log_money(
+    upper: NDArray[np.int64], lower: NDArray[np.int64], moments: NDArray[np.int64], epsilon: _Floats
+) -> _Floats:
+    """Return the logarithm of the money after so many guesses at each end, (epsilons, moments).
+
+    Parameters
+    ----------
+    upper, lower : int array (moments,)
+        Right guesses at each end by then.
+    moments : int array (moments,)
+        Guesses at each end by then.
+    """
+    gains = []
+    chance = epsilon[:, None] + EXCESSES  # the log odds that are bet on, (epsilons, excesses)
+    # Log of q / sigmoid(epsilon), and of (1 - q) / (1 - sigmoid(epsilon)).
+    won = special.log_expit(chance) - special.log_expit(epsilon)[:, None]
+    lost = special.log_expit(-chance) - special.log_expit(-epsilon)[:, None]
+    for right, made in ((upper + lower, 2 * moments), (upper, moments), (lower, moments)):
+        each = won[..., None] * right + lost[..., None] * (made - right)
+        gains.append(special.logsumexp(each, axis=1) - math.log(EXCESSES.size))
+    parts = np.log([BOTH, ONE_END, ONE_END])
+    money: _Floats = special.logsumexp(np.stack(gains, axis=-1) + parts, axis=-1)
+    return money
+
+
+def check_scores(name: str, scores: ArrayLike) -> _Floats:
+    """Return scores as a float array; raise ValueError, naming the first that is none."""
+    try:
+        array = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be numbers, got {scores!r:.80}") from None
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{name} must be a list of at least one number, got shape {array.shape}")
+    if np.isnan(array).any():
+        raise ValueError(f"{name} must be numbers, number {int(np.argmax(np.isnan(array))) + 1} is nan")
+    return array
+
+
+def check_coins(included: ArrayLike, many: int) -> NDArray[np.bool_]:
+    """Return coins as a bool array; raise ValueError unless there is a 0 or 1 for each of so many scores."""
+    coins = np.asarray(included)
+    if coins.shape != (many,):
+        raise ValueError(f"included must have one value for each of {many} scores, got shape {coins.shape}")
+    if coins.dtype != np.bool_:
+        wrong = ~np.isin(coins, (0, 1)) if coins.dtype.kind in "iuf" else np.ones(many, dtype=np.bool_)
+        if wrong.any():
+            raise ValueError(f"included must be 0 or 1, got {coins[wrong][0]!r}")
+    return coins.astype(np.bool_)

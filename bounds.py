@@ -1,0 +1,172 @@
+"""Lower bounds on epsilon and mu, from counts, guesses or scores: public and stable.
+
+Each bound exceeds what is true with probability at most `alpha`, at every sample size, under the assumptions that its
+docstring states. Overclaim's own verdicts rest on these functions.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from overclaim.audit.statistics.bounds.binomial_bounds import Reals
+from overclaim.audit.statistics.bounds.intervals import epsilon_guess
+from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
+from overclaim.audit.statistics.bounds.measure_bounds import level_lower
+from overclaim.audit.statistics.bounds.one_run import epsilon_one_run
+from overclaim.audit.statistics.bounds.score_bounds import epsilon_from_coins, fair_coins
+from overclaim.mechanisms.measures.gaussian_dp import GDP
+
+__all__ = ["epsilon_from_counts", "epsilon_from_guesses", "epsilon_from_scores", "gdp_from_counts"]
+
+#: How the scores of canaries came to be.
+Design = Literal["independent", "one-run"]
+
+
+def epsilon_from_counts(
+    true_positives: ArrayLike,
+    positives: ArrayLike,
+    false_positives: ArrayLike,
+    negatives: ArrayLike,
+    *,
+    delta: ArrayLike = 0.0,
+    alpha: ArrayLike = 0.05,
+) -> Reals:
+    """Return a lower bound on epsilon (nats) from how often an event happened on each of two neighbouring inputs.
+
+    **Validity**: runs are independent, and the event was fixed before they were drawn.
+
+    Parameters
+    ----------
+    true_positives, positives : int or array of int
+        Runs with the event, and all runs, on one input.
+    false_positives, negatives : int or array of int
+        The same on the other input.
+    delta : float or array of float
+        In [0, 1): epsilon is bounded at this delta.
+    alpha : float or array of float
+        In (0, 1).
+
+    Raises
+    ------
+    ValueError
+        For counts that are negative or no integers, an event more frequent than runs, and values outside their range.
+
+    Examples
+    --------
+    >>> round(float(epsilon_from_counts(5_000, 10_000, 700, 10_000, alpha=0.01)), 3)
+    1.878
+    """
+    return epsilon_joint(true_positives, positives, false_positives, negatives, delta=delta, alpha=alpha)
+
+
+def epsilon_from_guesses(
+    right: int, guesses: int, *, canaries: int | None = None, delta: float = 0.0, alpha: float = 0.05
+) -> float:
+    """Return a lower bound on epsilon (nats) from guesses of hidden bits, each set by a fair coin.
+
+    **Validity**: coins are fair and independent, guesses use what is released alone, and the number of guesses was
+    fixed before. The bits may share one run (Theorem 5.2 of Steinke, Nasr and Jagielski, NeurIPS 2023).
+
+    Parameters
+    ----------
+    right, guesses : int
+        Right guesses of guesses made.
+    canaries : int, optional
+        Coins thrown; by default as many as guesses. They matter where delta > 0.
+    delta : float
+        In [0, 1).
+    alpha : float
+        In (0, 1).
+
+    Raises
+    ------
+    ValueError
+        Unless 0 <= right <= guesses <= canaries, with a guess at least, and for values outside their range.
+
+    Examples
+    --------
+    >>> round(epsilon_from_guesses(90, 100), 3), round(epsilon_from_guesses(90, 100, delta=1e-4), 3)
+    (1.631, 1.626)
+    """
+    if delta == 0:
+        return float(epsilon_guess(right, guesses, guesses if canaries is None else canaries, alpha=alpha))
+    return epsilon_one_run(right, guesses, guesses if canaries is None else canaries, delta=delta, alpha=alpha)
+
+
+def epsilon_from_scores(
+    scores: ArrayLike | None = None,
+    included: ArrayLike | None = None,
+    *,
+    design: Design,
+    inserted: ArrayLike | None = None,
+    held_out: ArrayLike | None = None,
+    delta: float = 0.0,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> float:
+    """Return a lower bound on epsilon (nats) from scores of canaries; a higher score means included.
+
+    **Validity**: see `epsilon_from_coins` for "one-run". For "independent" every score comes from a training of its
+    own, all inserted ones alike and all held-out ones alike.
+
+    Parameters
+    ----------
+    scores, included : arrays (m,)
+        Scores, and whether each canary was in the data: of a one-run design.
+    design : {"independent", "one-run"}
+        There is no default: scores of canaries that shared one training depend on each other.
+    inserted, held_out : arrays
+        Scores of inserted and of held-out canaries: of an independent design. `scores` and `included` also serve.
+    delta : float
+        In [0, 1); of an independent design 0.
+    alpha : float
+        In (0, 1).
+    seed : int
+        Breaks ties, and draws the coins of an independent design.
+
+    Raises
+    ------
+    ValueError
+        For scores that are NaN, coins that are not 0 or 1, lengths that differ, and another design.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> coins = rng.random(1000) < 0.5
+    >>> 1.5 < epsilon_from_scores(2 * coins + rng.normal(size=1000), coins, design="one-run") < 4.0
+    True
+    """
+    from overclaim.audit.statistics.bounds.score_bounds import check_coins, check_scores
+
+    if design == "one-run":
+        if scores is None or included is None:
+            raise ValueError("a one-run design needs scores and included, one coin for each score")
+        return epsilon_from_coins(scores, included, delta=delta, alpha=alpha, seed=seed)
+    if design != "independent":
+        raise ValueError(f"design must be 'independent' or 'one-run', got {design!r}")
+    if delta > 0:
+        raise ValueError(f"of an independent design epsilon is bounded at delta 0 alone, got delta {delta!r}")
+    if scores is not None:
+        given = check_scores("scores", scores)
+        coins = check_coins(included if included is not None else [], given.size)
+        inserted, held_out = given[coins], given[~coins]
+    if inserted is None or held_out is None:
+        raise ValueError("an independent design needs inserted and held_out scores, or scores and included")
+    drawn = fair_coins(inserted, held_out, seed=seed)
+    return 0.0 if drawn is None else epsilon_from_coins(*drawn, alpha=alpha, seed=seed)
+
+
+def gdp_from_counts(
+    true_positives: int, positives: int, false_positives: int, negatives: int, *, alpha: float = 0.05
+) -> float:
+    """Return a lower bound on mu of Gaussian differential privacy, from counts as for `epsilon_from_counts`.
+
+    Examples
+    --------
+    >>> round(gdp_from_counts(5_000, 10_000, 1_587, 10_000, alpha=0.01), 3)
+    0.951
+    """
+    return level_lower(GDP(1.0), true_positives, positives, false_positives, negatives, alpha=alpha)
