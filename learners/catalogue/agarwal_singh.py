@@ -366,6 +366,7 @@ ENTRIES = (
             Case(expected="falsified", **GAUSSIAN_SUMS, parameters={**LEAST, "base": "2"}, **LARGE_EPSILON),
             Case(expected="survived", **REPAIRED_SUMS, **LARGE_EPSILON),
         ),
+        example=PUBLISHED_LEAST,
     ),
     Entry(
         name="agarwal-singh/ftpl-ball",

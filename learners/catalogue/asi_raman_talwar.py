@@ -206,6 +206,8 @@ def batched_exp4_bound(setting: Setting, learner: BatchedExp4) -> float:
 
 
 SHARP = {"eta": 2.0, "gamma": 0.02}
+#: Of follow the perturbed leader: rates with which its noise shows in few rounds.
+CAPPED = {"eta": 2.0, "cap": 8, "batch": 1}
 PAPER = "Asi, Raman & Talwar 2025"
 LEMMA = f"{PAPER}, Lemma 3"
 
@@ -331,9 +333,10 @@ ENTRIES = (
             source=f"{PAPER}, Corollary 24, of unknown constant: the largest regret there is",
         ),
         cases=(
-            *survives({"eta": 2.0, "cap": 8, "batch": 1}, runs=200_000),
-            *answered(4, {"eta": 2.0, "cap": 8, "batch": 1}),
+            *survives(CAPPED, runs=200_000),
+            *answered(4, CAPPED),
         ),
+        example=Case(expected="survived", **EVERY_INNER, parameters=CAPPED),
     ),
     Entry(
         name="asi-raman-talwar/batched-threshold",

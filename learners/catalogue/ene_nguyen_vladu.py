@@ -151,6 +151,7 @@ ENTRIES = (
             Case(expected="survived", **REPAIRED, surface="release"),
             Case(expected="survived", **REPAIRED, surface="release", rounds=4),
         ),
+        example=Case(expected="survived", **SUMS, surface="release", note=UNUSED),
     ),
     Entry(
         name="ene-nguyen-vladu/private-bandit-gaussian",
