@@ -5,7 +5,8 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import cache, wraps
+from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, TypeVar, cast
 
@@ -14,8 +15,8 @@ from .protocol import LearnerError, LossError
 Play = TypeVar("Play", bound=Callable[..., object])
 Extra = TypeVar("Extra")
 
-#: Our own rooms, whose `raise` statements say what is wrong with the input.
-_ROOMS = tuple(f"{__name__.partition('.')[0]}.{room}" for room in ("mechanisms", "learners", "audit", "reports"))
+#: Our own package and its folder: its `raise` statements say what is wrong with the input.
+_PACKAGE, _HOME = __name__.partition(".")[0], Path(__file__).resolve().parents[1]
 #: What our own code calls: an error in there is that of whoever called it.
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {
     *("click", "cloudpickle", "dask", "distributed", "jinja2", "joblib", "jsonschema", "llvmlite", "matplotlib"),
@@ -55,7 +56,7 @@ def audited_code(error: BaseException) -> str | None:
     """Return where in the code under audit an error was raised: the outermost function that is not ours; or None."""
     inside = False
     for frame, _ in frames(error):
-        inside = inside or _of_rooms(_module(frame))
+        inside = inside or of_package(_module(frame))
         if inside and _of_others(frame):
             return frame.f_code.co_qualname.replace("<locals>.", "")
     return None
@@ -68,16 +69,22 @@ def deliberate(error: BaseException) -> bool:
     if getattr(type(error), "deliberate", False):  # raised on another machine: so do these
         return True
     *_, last = [(None, 0), *frames(error)]
-    return last[0] is not None and _of_rooms(_module(last[0])) and _raises(*last)
+    return last[0] is not None and of_package(_module(last[0])) and _raises(*last)
 
 
 def raised_by_target(error: BaseException) -> bool:
-    """Tell whether a `raise` statement of the code under audit raised an error: no Ctrl-C does.
+    """Tell whether a `raise` statement of the code under audit, or of what it calls, raised an error: no Ctrl-C does.
 
-    It must be the target's own: while a target runs, a handler of ours raises for a signal.
+    It must not be ours: while a target runs, a handler of ours raises for a signal.
     """
     *_, last = [(None, 0), *frames(error)]
-    return last[0] is not None and audited_code(error) is not None and _of_others(last[0]) and _raises(*last)
+    outside = last[0] is not None and not of_package(_module(last[0]))
+    return outside and audited_code(error) is not None and _raises(*last)
+
+
+def interruption(error: BaseException) -> LearnerError:
+    """Return the error of a target that raised KeyboardInterrupt itself: nobody pressed Ctrl-C."""
+    return raised(audited_code(error) or "the target", error)
 
 
 def _raises(frame: FrameType, instruction: int) -> bool:
@@ -95,12 +102,13 @@ def blamed(error: BaseException, target: object = None) -> BaseException:
     target : Learner, or a mechanism, optional
         What was played.
     """
-    if isinstance(error, LearnerError | LossError | KeyboardInterrupt):
+    pressed = isinstance(error, KeyboardInterrupt) and not raised_by_target(error)
+    if pressed or isinstance(error, LearnerError | LossError):
         return error
     place = audited_code(error)
     if place is not None:
         blame = raised(place if target is None else name_of(target), error)
-    elif target is None or isinstance(error, MemoryError | ImportError) or deliberate(error) or _is_ours(target):
+    elif target is None or isinstance(error, MemoryError | ImportError) or deliberate(error) or _all_ours(target):
         return error
     else:
         blame = LearnerError(f"the audit of {name_of(target)} cannot go on with what it is or returns: {said(error)}")
@@ -187,18 +195,22 @@ def _of_others(frame: FrameType) -> bool:
     """Tell whether a frame is of code that is neither ours nor of what we call."""
     if any(name in frame.f_globals for name in _OF_TEMPLATES):
         return False
-    return not _of_rooms(_module(frame)) and _module(frame).partition(".")[0] not in _LIBRARIES
+    return not of_package(_module(frame)) and _module(frame).partition(".")[0] not in _LIBRARIES
 
 
-def _of_rooms(module: str) -> bool:
-    return module.startswith(_ROOMS)
+@cache
+def of_package(module: str) -> bool:
+    """Tell whether a module lies in our package; tests, examples and benchmarks lie beside it."""
+    package, _, rest = module.partition(".")
+    part = _HOME / rest.partition(".")[0]
+    return package == _PACKAGE and any(file.is_file() for file in (part / "__init__.py", part.with_suffix(".py")))
 
 
-def _is_ours(target: object, depth: int = 4) -> bool:
+def _all_ours(target: object, depth: int = 4) -> bool:
     """Tell whether a target, and all that is played inside it, is of our own rooms."""
     kind = target if isinstance(target, type) or not hasattr(target, "__dict__") else type(target)
-    if not _of_rooms(str(getattr(kind, "__module__", ""))):
+    if not of_package(str(getattr(kind, "__module__", ""))):
         return False
     held = vars(target).values() if kind is not target and depth else ()
     played = (one for one in held if isinstance(one, type) or hasattr(type(one), "update"))
-    return all(_is_ours(one, depth - 1) for one in played if not isinstance(one, dict))
+    return all(_all_ours(one, depth - 1) for one in played if not isinstance(one, dict))

@@ -185,7 +185,12 @@ class Scalar:
 
 
 def check_target(user_object: object) -> None:
-    """Raise LearnerError for what is no learner, nor may make one."""
+    """Raise LearnerError for what is no learner, nor may make one; ValueError for a mechanism."""
+    if is_mechanism(user_object):
+        raise ValueError(
+            f"{name_of(user_object)} is a mechanism, a function of (data, rng), and no learner: audit it by "
+            "falsify_mechanism (overclaim check)"
+        )
     if isinstance(user_object, type):
         batched = hasattr(user_object, "start")
         _check_methods(user_object, ("start", "act", "update") if batched else ("act", "update"), feedback=not batched)
@@ -286,8 +291,10 @@ def is_learner(target: object) -> bool:
     return not names or bool({"arms", "rounds"} & names)
 
 
-def is_mechanism(target: object) -> bool:
-    """Tell whether a target is a mechanism, where nothing but the target says so."""
+def is_mechanism(target: object, *, has_inputs: bool = False) -> bool:
+    """Tell whether a target is a mechanism, by itself; with inputs beside it so is every function of no game."""
+    if has_inputs and inspect.isroutine(target):
+        return not is_learner(target)
     if isinstance(target, partial) and is_learner(target.func):
         return False
     if not inspect.isfunction(target):  # an object that is called is one, unless it is to be played

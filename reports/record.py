@@ -67,6 +67,7 @@ def claim_record(
         "mechanism": prepared.is_mechanism,
         "parameters": {name: parameter(value) for name, value in task.parameters.items()},
         **promise,
+        "noise_set_by": [*prepared.noise_set_by],
         **known,
         "verdict": result.verdict.value,
         "reason": result.reason,

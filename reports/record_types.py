@@ -164,6 +164,7 @@ class ClaimRecord(TracesJson, total=False):
     alike: Annotated[bool, maybe(BOOLEAN)]
     paired_runs: Annotated[int | None, maybe(COUNT)]
     unread_bits: Annotated[bool, maybe(BOOLEAN)]
+    noise_set_by: Annotated[list[str], maybe(array(TEXT))]
     untested_allowed: Annotated[bool, maybe(BOOLEAN)]
     # What its verdict goes without.
     missing: Annotated[list[MissingJson], maybe(array(table_of(MissingJson)))]

@@ -19,17 +19,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ...learners.abilities import is_ours
-from ...learners.blame import name_of
+from ...learners.blame import name_of, of_package
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...learners.written import BOOKKEEPING, names_in
 
 #: Values that are looked into, at most: what lies beyond is not compared.
 MOST_OBJECTS = 200_000
-#: Our own rooms, and where installed packages lie: their code is not followed, values of their classes are.
-_ROOMS = tuple(
-    f"{__name__.partition('.audit.')[0]}.{room}." for room in ("audit", "learners", "mechanisms", "reports")
-)
+#: Where installed packages lie: their code is not followed, nor is ours; values of their classes are.
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 #: From the name of a value to the value, kept so that no other takes its place in memory, and a digest.
@@ -261,7 +258,7 @@ def _functions(value: object) -> Iterator[FunctionType]:
 
 def is_users(name: str, module: object) -> bool:
     """Tell whether a module, or its globals, is a user's own file, and not ours or an installed package."""
-    if name.partition(".")[0] in sys.stdlib_module_names - {"__main__"} or name.startswith(_ROOMS):
+    if name.partition(".")[0] in sys.stdlib_module_names - {"__main__"} or of_package(name):
         return False
     known = module if isinstance(module, dict) else getattr(module, "__dict__", {})
     return not str(known.get("__file__") or "").startswith(_INSTALLED)

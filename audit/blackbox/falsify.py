@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...learners.blame import blaming, extra_or_reason
+from ...learners.blame import blaming, extra_or_reason, name_of
 from ...mechanisms.claim import Claim, check_claim
 from ...mechanisms.global_random import restored
 from ...mechanisms.parameters import with_plain_numbers
@@ -134,7 +134,8 @@ def falsify_mechanism(
     (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
     """
     check_claim(claim)
-    _check_no_game(claim)
+    check_no_game(claim)
+    _check_no_learner(mechanism)
     return audit_mechanism(
         mechanism,
         claim,
@@ -154,7 +155,14 @@ def falsify_mechanism(
     )
 
 
-def _check_no_game(claim: Claim) -> None:
+def _check_no_learner(mechanism: object) -> None:
+    """Raise ValueError for what is to be played, round after round."""
+    called = callable(mechanism) and not isinstance(mechanism, type)
+    if not called and hasattr(mechanism, "act") and hasattr(mechanism, "update"):
+        raise ValueError(f"{name_of(mechanism)} is a learner, and no mechanism: audit it by falsify")
+
+
+def check_no_game(claim: Claim) -> None:
     """Raise ValueError where a claim says what is for learners alone: it would not be heeded."""
     usual = Claim(measure=claim.measure)
     said = [name for name in ("losses", "neighbours", "surface") if getattr(claim, name) != getattr(usual, name)]

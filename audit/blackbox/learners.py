@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, cast
 
 from ...learners.abilities import takes_contexts
-from ...learners.blame import blaming
+from ...learners.blame import blaming, name_of
 from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
-from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
+from ...learners.scalar import arms_of, as_learner, check_target, is_mechanism, weaker_learner
 from ...mechanisms.claim import Claim, check_claim
 from ...mechanisms.relation import BY_FUNCTION, Relation
 from ..assumptions.conformance import check_fresh
@@ -25,7 +26,7 @@ from ..inputs.sequences import examples_of, sequences_of
 from ..play.cluster import Cluster
 from ..play.execution import HERE, Budget, Execution, Memory
 from ..play.pairs import Pair, radius_of
-from .falsify import audit_mechanism
+from .falsify import audit_mechanism, check_no_game
 from .learner_mechanism import LearnerMechanism, RoundsPair
 
 
@@ -57,8 +58,9 @@ def falsify(
 
     Parameters
     ----------
-    learner : Learner, or a user's class
-        A batched learner, or a class with `act` and `update` that is built as `cls(arms, rounds, rng)`.
+    learner : Learner, a user's class, or a mechanism
+        A batched learner, or a class with `act` and `update` that is built as `cls(arms, rounds, rng)`. A mechanism
+        is audited as by `falsify_mechanism`, which has more options for it.
     claim : Claim
         What is promised.
     rounds : int, optional
@@ -131,7 +133,19 @@ def falsify(
     """
     check_claim(claim)
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
-    if left is None and right is None and inputs is None:
+    losses_alone = left is None and right is None and inputs is None
+    if is_mechanism(learner, has_inputs=not losses_alone):
+        game = {"rounds": rounds, "arms": arms, "pair": pair, "fast": fast or None}
+        if said := [name for name, value in game.items() if value is not None]:
+            raise ValueError(
+                f"{name_of(learner)} is a mechanism: it takes no {', '.join(said)}; its inputs are left and right, "
+                "pairs or inputs, as in falsify_mechanism"
+            )
+        check_no_game(claim)
+        worlds: dict[str, Any] = {"left": left, "right": right, "pairs": pairs, "inputs": inputs}
+        mechanism = cast(Callable[..., object], learner)
+        return audit_mechanism(mechanism, claim, budget, execution, **worlds, weaken=weaken, shrink=shrink)
+    if losses_alone:
         return audit_learner(
             learner,
             claim,

@@ -15,8 +15,9 @@ from pathlib import Path
 from types import CodeType, ModuleType, UnionType
 from typing import Any, get_args
 
-from ...learners.blame import raised
+from ...learners.blame import raised, raised_by_target
 from ...learners.catalogue.entries import Entry, entries, near_matches, unknown_target
+from ...learners.protocol import LearnerError
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
@@ -108,10 +109,8 @@ def _load_file(path: Path) -> ModuleType:
     sys.modules[loader.name] = module
     try:
         loader.exec_module(module)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
-        raise raised(f"loading {path}", error) from error
+        raise _loading(f"loading {path}", error) from error
     finally:
         sys.modules.pop(loader.name, None)
     return module
@@ -132,10 +131,15 @@ def _load_module(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         where = "on Python's path: install it, or name its folder in PYTHONPATH"
         raise ValueError(f"there is no module {error.name!r} {where}") from None
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
-        raise raised(f"importing {name}", error) from error
+        raise _loading(f"importing {name}", error) from error
+
+
+def _loading(what: str, error: BaseException) -> LearnerError:
+    """Return the error of a module that raised one as it was loaded; raise Ctrl-C, which is none of its own."""
+    if isinstance(error, KeyboardInterrupt) and not raised_by_target(error):
+        raise error
+    return raised(what, error)
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,8 @@ class Task(Request):
         else:  # no paper's
             claim = replace(claim, measure=self.measure, source="")
         searched = self._searched_inputs()
+        usual = entry.setting()
+        calibrated = [name for name in ("epsilon", "delta") if name not in setting and getattr(usual, name)]
         return Prepared(
             self,
             learner,
@@ -144,6 +146,7 @@ class Task(Request):
             case=case,
             weakening=how,
             searched_inputs=searched,
+            noise_set_by=[name for name in calibrated if getattr(chosen, name) != getattr(usual, name)],
         )
 
     def _with_parameter(
@@ -182,7 +185,18 @@ class Task(Request):
         searched = self._searched_inputs()
         pairs = None if self.inputs() or searched is not None else specimen.pairs
         how = self._weakening(mechanism, partial(with_parameter, mechanism))
-        return Prepared(self, mechanism, claim, pairs, is_mechanism=True, weakening=how, searched_inputs=searched)
+        calibrated = "epsilon" in specimen.parameters and "epsilon" not in own
+        sets = ["epsilon"] if calibrated and self._of_noise not in (None, specimen.epsilon) else []
+        return Prepared(
+            self,
+            mechanism,
+            claim,
+            pairs,
+            is_mechanism=True,
+            weakening=how,
+            searched_inputs=searched,
+            noise_set_by=sets,
+        )
 
     def _prepare_library(self, entry: LibraryEntry) -> Prepared:
         relation = self.relation_of(entry)
@@ -299,6 +313,7 @@ class Prepared:
     relation: str | None = None  # of an entry of the libraries' catalogue: what its neighbours are
     weakening: bool | Weakening = False  # how its blind spot is measured
     searched_inputs: object = None  # the strategy of its inputs
+    noise_set_by: Sequence[str] = ()  # options of the claim that set its noise too, to another than the usual
 
     def audit(self, execution: Execution = HERE, *, shrink: bool = False) -> Result:
         """Run the audit; where inputs are searched, shrink those that falsify."""

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from ... import __version__
 
-#: Our own package's folder, and the rooms whose code a block runs.
-_ROOT, _ROOMS = Path(__file__).resolve().parents[2], ("mechanisms", "learners", "audit")
+#: Our own package's folder, and its only room whose code plays and chooses nothing.
+_ROOT, _SHOWS = Path(__file__).resolve().parents[2], "reports"
 #: The distribution that a RECORD is of, by the folder that each has of its own.
 _OF_DISTRIBUTION = re.compile(r"^([^/\n,]+)-[^-/\n,]+\.dist-info/", re.MULTILINE)
 #: Folders of what is installed.
@@ -44,7 +44,8 @@ def packages(*, fast: bool = False) -> str:
 @cache
 def own_code() -> str:
     """Return the hash of our own code that plays and chooses."""
-    files = sorted(path for room in _ROOMS for path in (_ROOT / room).glob("**/*.py"))
+    files = sorted(path for room in _rooms() if room.name != _SHOWS for path in room.glob("**/*.py"))
+    files += sorted(_ROOT.glob("*.py"))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
@@ -71,6 +72,11 @@ def _text_of(one: Distribution, name: str) -> str:
         return one.read_text(name) or ""
     except (OSError, ValueError):  # no UTF-8
         return ""
+
+
+def _rooms() -> list[Path]:
+    """Return the folders of our own package: tests, examples and benchmarks, which lie beside them, are none."""
+    return sorted(path.parent for path in _ROOT.glob("*/__init__.py"))
 
 
 def work_tree() -> Path | None:
@@ -209,8 +215,7 @@ def _is_installed_source(name: str) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
-    ours = (*(_ROOT / room for room in (*_ROOMS, "reports")), _ROOT / "__init__.py", _ROOT / "__main__.py")
-    return any(map(path.is_relative_to, ours))
+    return path.parent == _ROOT or any(map(path.is_relative_to, _rooms()))
 
 
 class _Imports:

@@ -20,7 +20,7 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
-from ...learners.blame import blamed, deliberate, raised_by_target, said
+from ...learners.blame import blamed, deliberate, interruption, said
 from ...learners.protocol import LearnerError
 from .import_path import keep_own_names
 from .progress import TimeLeft, with_bar
@@ -66,9 +66,8 @@ def attempt(task: Callable[[Item], Result], item: Item) -> Result | Failed:
     try:
         return task(item)
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) and not raised_by_target(error):
-            raise
-        blame = blamed(error)
+        # Workers hear no Ctrl-C (`die_with`): who raises this there is the target.
+        blame = interruption(error) if isinstance(error, KeyboardInterrupt) else blamed(error)
         blame.accident = blame is error and not deliberate(error)  # type: ignore[attr-defined]
         try:
             pickle.loads(pickle.dumps(blame))

@@ -204,8 +204,9 @@ def clear_interrupt() -> Iterator[None]:
     sys.unraisablehook = repeat
     try:
         yield
-    except KeyboardInterrupt:
-        raise _ended_by(pressed) from None
+    except KeyboardInterrupt as error:
+        heard = bool(pressed) or any(signal.getsignal(number) is not press for number in ours)
+        raise (None if heard else _crash_of(error)) or _ended_by(pressed) from None
     except Exception:
         if pressed:
             raise _ended_by(pressed) from None
@@ -216,6 +217,13 @@ def clear_interrupt() -> Iterator[None]:
         sys.unraisablehook = unraisable
         for number in ours:
             signal.signal(number, before[number])
+
+
+def _crash_of(error: KeyboardInterrupt) -> Failure | None:
+    """Return the failure of a target that raised KeyboardInterrupt with no signal; None where none was played."""
+    from ...learners.blame import audited_code, interruption
+
+    return None if audited_code(error) is None else Failure(str(interruption(error)), CRASHED)
 
 
 def _ended_by(pressed: list[int]) -> Failure:

@@ -181,7 +181,8 @@ Item = tuple["Task", int, "Ledger | None"]
 
 def _outcomes(items: Sequence[Item], execution: Execution, label: str, *, apart: bool) -> Iterator[Outcome]:
     """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
-    from ...audit.play.workers import DeadWorkerError, as_completed
+    from ...audit.play.workers import as_completed
+    from ...learners.protocol import LearnerError
 
     jobs = execution.jobs
     few = len(items) < jobs or jobs == 1
@@ -189,7 +190,7 @@ def _outcomes(items: Sequence[Item], execution: Execution, label: str, *, apart:
     here: Callable[[Item], Outcome] = partial(_audit_apart, audit, only_users=True) if few and apart else audit
     costs = [task.cost for task, _, _ in items]
     outcomes: dict[int, Outcome] = {}
-    with suppress(DeadWorkerError):  # nobody knows which of them it was
+    with suppress(LearnerError):  # a worker died, and nobody knows of which claim
         outcomes.update(as_completed(here, items, costs, jobs=1 if few else jobs, progress=label, line=verdict_line))
     for i, item in enumerate(items):
         yield outcomes[i] if i in outcomes else _audit_apart(audit, item)
@@ -209,7 +210,8 @@ def verdict_line(outcome: Outcome) -> str:
 
 def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:
     """Return the outcome of one claim, audited in a process that it may end."""
-    from ...audit.play.workers import DeadWorkerError, alone
+    from ...audit.play.workers import alone
+    from ...learners.protocol import LearnerError
 
     task, index, ledger = item
     if only_users and ":" not in task.target:
@@ -218,7 +220,7 @@ def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bo
         return tuple(known[index])
     try:
         return alone(audit, item)
-    except DeadWorkerError as error:
+    except LearnerError as error:
         outcome = None, unaudited(task, error)
         if ledger is not None:
             ledger.keep_outcome(index, outcome)
@@ -256,14 +258,14 @@ def unaudited(task: Task | RegretTask, error: BaseException) -> Said:
     """Return what to say of a claim that could not be audited; what ends the whole run is raised again."""
     from ...audit.plans.ledger import LedgerError
     from ...audit.play.cluster import ClusterError
-    from ...learners.blame import raised, raised_by_target
+    from ...learners.blame import interruption, raised_by_target
 
     if isinstance(error, LedgerError | ClusterError):
         raise error
     if isinstance(error, KeyboardInterrupt):
         if not raised_by_target(error):
             raise error
-        error = raised("the target", error)
+        error = interruption(error)
     failure = failure_of(error)
     kind = KINDS.get(failure.exit_code, "bad input")
     return {"name": task.target, "kind": kind, "message": failure.message, "replay": task.command()}

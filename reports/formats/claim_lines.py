@@ -57,7 +57,7 @@ def claim_lines(claim: ClaimRecord) -> str:
     claimed = visible_line(with_relation(claimed_words(measure), claim))
     lines = [
         f"{verdict_word(claim['verdict'])}{bounded_words(claim)}  {claim['name']}: claimed {claimed}"
-        f"{answer_words(claim)}",
+        f"{_noise_words(claim)}{answer_words(claim)}",
         f"{'certified' if lower(claim) > 0 else 'nothing certified'}: {unit} >= {certified(claim, '.4f')}{bound} with "
         f"{confidence(claim)} confidence{exact}",
         *([f"at best, from {spent_words(claim['method'])}: {best}"] if is_epsilon(measure) else []),
@@ -78,6 +78,13 @@ def claim_lines(claim: ClaimRecord) -> str:
     if claim["verdict"] == "UNDERPOWERED":
         lines.append(_reason_line(claim))
     return "\n".join([_filled(lines), *shrunk_lines(claim)])
+
+
+def _noise_words(claim: ClaimRecord) -> str:
+    """Return that an option of the claim has set the noise of a catalogue's target too, and how to set it alone."""
+    names = claim.get("noise_set_by") or []
+    options, alone = (" and ".join(f"{dash}{name}" for name in names) for dash in ("--", "--set "))
+    return f" ({options} set{'s' * (len(names) == 1)} its noise too; {alone} the noise alone)" if names else ""
 
 
 def _reason_line(claim: ClaimRecord) -> str:

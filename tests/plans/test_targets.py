@@ -15,6 +15,7 @@ from overclaim.mechanisms.measures.approximate import ApproxDP
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.reports.record import standing_of
+from overclaim.tests.support.command_line import overclaim
 
 
 @pytest.mark.parametrize(
@@ -189,3 +190,27 @@ def test_a_relation_that_is_said_is_not_another_one():
     assert Task(target=target).prepare().relation == "add-remove"
     with pytest.raises(ValueError, match=f"neighbours of {target} must be one of add-remove, got 'replace'"):
         Task(target=target, said=["neighbours"]).prepare()
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "sets"),
+    [
+        ("mechanisms/laplace", {"epsilon": 2.0}, ["epsilon"]),
+        ("mechanisms/laplace", {"epsilon": 1.0}, []),
+        ("mechanisms/laplace", {"epsilon": 2.0, "parameters": {"epsilon": 1.0}}, []),
+        ("mechanisms/laplace", {}, []),
+        ("mechanisms/rappor", {"epsilon": 2.0}, []),
+        ("agarwal-singh/ftpl-ball", {"epsilon": 2.0, "delta": 0.1}, ["epsilon", "delta"]),
+        ("agarwal-singh/ftpl-ball", {"epsilon": 0.0, "delta": 0.1}, ["delta"]),
+        ("agarwal-singh/ftrl-ball", {"delta": 0.1}, []),
+        ("agarwal-singh/ftrl-ball", {"measure": GDP(2.0)}, []),
+    ],
+)
+def test_a_number_that_sets_claim_and_noise_is_known_as_such(target, said, sets):
+    assert Task(target=target, **said).in_example().prepare().noise_set_by == sets
+
+
+def test_the_line_of_the_claim_says_what_sets_the_noise_too():
+    """Who asked how a claim of 2 fared saw SURVIVED: of twice less noise."""
+    shown = " ".join(overclaim("check", "mechanisms/laplace", "--epsilon", 2, "--runs", 400).stdout.split())
+    assert "claimed epsilon 2 (--epsilon sets its noise too; --set epsilon the noise alone) certified:" in shown

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from overclaim.reports.command_line.console import Failure, clear_interrupt
-from overclaim.tests.support.command_line import PLAN
+from overclaim.reports.command_line.console import CRASHED, INTERRUPTED, Failure, clear_interrupt
+from overclaim.tests.support.command_line import PLAN, overclaim
 
 
 def hears_ctrl_c():
@@ -328,3 +328,53 @@ def test_the_end_of_a_comparison_with_a_baseline_is_no_crash_of_the_target(accep
     resumed = compared(accepted, *against, "--resume")
     assert resumed.returncode in (0, 3), resumed.stderr
     assert not (out / "ledger.sqlite").exists()
+
+
+# Targets that end an audit themselves, and one during which Ctrl-C is pressed.
+ENDS = """
+import os, signal
+
+def raises(data, rng):
+    raise KeyboardInterrupt
+
+def raised_for_it(data, rng):
+    (_ for _ in data).throw(KeyboardInterrupt)
+
+def pressed(data, rng):
+    os.kill(int(os.environ["FIRST"]), signal.SIGINT)
+    sum(range(10**7))
+    return rng.laplace()
+"""
+ONE_CLAIM = '[[claims]]\ntarget = "ends.py:{}"\nepsilon = 1.0\nleft = [1, 2]\nright = [1]\nruns = 2000\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("raises", CRASHED), ("raised_for_it", CRASHED), ("pressed", INTERRUPTED)],
+)
+@pytest.mark.parametrize("command", ["check", "run", pytest.param("check on 2", marks=pytest.mark.slow)])
+def test_who_raises_keyboard_interrupt_is_told_from_who_presses_ctrl_c(tmp_path, name, code, command):
+    """`check` called a target's own a Ctrl-C of the user's, with 130; `run` said that the target had crashed."""
+    (tmp_path / "ends.py").write_text(ENDS)
+    (tmp_path / "plan.toml").write_text(ONE_CLAIM.format(name))
+    words = ["check", f"ends.py:{name}", "--epsilon", "1", "--left", "[1, 2]", "--right", "[1]", "--runs", "2000"]
+    words += ["--jobs", "2" if command == "check on 2" else "1"]
+    words = ["run", "plan.toml", "--jobs", "1"] if command == "run" else words
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=hears_ctrl_c,
+    )
+    assert done.returncode == code, done.stderr
+    told = "interrupted" if code == INTERRUPTED else f"{name} raised KeyboardInterrupt"
+    assert told in (done.stdout if command == "run" and code == CRASHED else done.stderr)
+
+
+def test_a_file_that_raises_keyboard_interrupt_has_crashed(tmp_path):
+    (tmp_path / "ends.py").write_text("raise KeyboardInterrupt\n")
+    done = overclaim("check", f"{tmp_path / 'ends.py'}:any", "--epsilon", 1)
+    assert done.exit_code == CRASHED
+    assert "ends.py raised KeyboardInterrupt" in done.stderr
