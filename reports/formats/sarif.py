@@ -146,10 +146,15 @@ def _result(rule: str, level: str, text: str, identity: str, where: PlaceJson) -
         "ruleId": rule,
         "ruleIndex": list(RULES).index(rule),
         "level": level,
-        "message": {"text": text},
+        "message": {"text": _plain(text)},
         "locations": [_location(where)],
         "partialFingerprints": {FINGERPRINT: fingerprint},
     }
+
+
+def _plain(text: str) -> str:
+    """Return a text as a message of SARIF says it: brackets would embed links (2.1.0, section 3.11.6)."""
+    return text.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
 
 
 def _location(where: PlaceJson) -> dict[str, object]:

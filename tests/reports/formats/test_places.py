@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.sarif import _plain, sarif
 from overclaim.reports.record import run_record
 from overclaim.tests.support.command_line import overclaim
 
@@ -84,3 +84,12 @@ def test_a_place_is_joined_to_the_folder_of_its_run(folder, file, uri):
     record = {**run_record([], seed=0, alpha=0.01, command="", errors=[error]), "folder": folder}
     (result,) = json.loads(sarif(record))["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+
+
+def test_a_message_embeds_no_link():
+    """`[a](javascript:1)` in a claim's name was a link in every viewer of SARIF."""
+    assert _plain(r"[a](javascript:1) \[b](c)") == r"\[a\](javascript:1) \\\[b\](c)"
+    error = {"name": "[a](javascript:1)", "kind": "crashed", "message": "[b](c)", "replay": ""}
+    record = run_record([], seed=0, alpha=0.01, command="overclaim run", errors=[error])
+    (result,) = json.loads(sarif(record))["runs"][0]["results"]
+    assert result["message"]["text"] == r"\[a\](javascript:1) crashed: \[b\](c)"

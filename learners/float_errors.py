@@ -1,0 +1,107 @@
+"""How NumPy and SciPy handle floating-point errors: our way while we compute, the target's own while it plays.
+
+It is the process's. A target that asks them to raise would have our arithmetic raise, and be blamed for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from scipy import special
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Handling(NamedTuple):
+    """What to do about each kind of error, as `numpy.seterr` and `scipy.special.seterr` take it."""
+
+    numpy: Mapping[str, Any]
+    special: Mapping[str, Any]
+
+    @classmethod
+    def now(cls) -> Handling:
+        """Return that of the process."""
+        return cls(np.geterr(), special.geterr())
+
+    @contextmanager
+    def set(self) -> Iterator[None]:
+        """Handle errors so for a while."""
+        before = special.geterr()
+        with np.errstate(**self.numpy):
+            try:
+                _set_special(self.special)
+                yield
+            finally:
+                _set_special(before)
+
+
+def _set_special(handling: Mapping[str, Any]) -> None:
+    if special.geterr() != handling:  # to set it takes twenty times as long as to look
+        special.seterr(**handling)
+
+
+#: As both begin: what our arithmetic is written for.
+OURS = Handling(
+    {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"},
+    {kind: "raise" if kind == "memory" else "ignore" for kind in special.geterr()},
+)
+#: The target's, innermost last: an audit may play another target inside.
+_theirs: list[Handling] = [OURS]
+#: That of every target that was loaded: a module is loaded once, and its helpers too.
+_loaded: dict[str, Handling] = {}
+
+
+def handling_of_target() -> Handling:
+    """Return how the target wants errors to be handled."""
+    return _theirs[-1]
+
+
+@contextmanager
+def _set(handling: Handling) -> Iterator[None]:
+    _theirs.append(handling)
+    try:
+        with OURS.set():
+            yield
+    finally:
+        _theirs.pop()
+
+
+@contextmanager
+def loading(place: str) -> Iterator[None]:
+    """Load a target's module: what it asks of them is the target's from now on, also where it was loaded before."""
+    with OURS.set():
+        yield
+        asked = Handling.now()
+    if asked != OURS:
+        _loaded[place] = asked
+    _theirs[-1] = _loaded.get(place, OURS)
+
+
+def loaded_none() -> None:
+    """Note that the target has no module of its own."""
+    _theirs[-1] = OURS
+
+
+@contextmanager
+def ours() -> Iterator[None]:
+    """Compute in our way. A caller's process that does otherwise does as its target wants."""
+    now = Handling.now()
+    with _set(_theirs[-1] if now == OURS else now):
+        yield
+
+
+@contextmanager
+def theirs() -> Iterator[None]:
+    """Play the target: it has its own handling, and what it changes is not kept."""
+    with _theirs[-1].set():
+        yield
+
+
+def with_handling(handling: Handling, task: Callable[[Item], Result], item: Item) -> Result:
+    """Return `task(item)`, in another process than that which loaded the target."""
+    with _set(handling):
+        return task(item)
