@@ -5,11 +5,13 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, wraps
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, TypeVar, cast
 
+from .float_errors import ours, theirs
 from .protocol import LearnerError, LossError
 
 Play = TypeVar("Play", bound=Callable[..., object])
@@ -108,7 +110,7 @@ def blamed(error: BaseException, target: object = None) -> BaseException:
     place = audited_code(error)
     if place is not None:
         blame = raised(place if target is None else name_of(target), error)
-    elif target is None or isinstance(error, MemoryError | ImportError) or deliberate(error) or _all_ours(target):
+    elif target is None or isinstance(error, MemoryError | ImportError) or deliberate(error) or all_ours(target):
         return error
     else:
         blame = LearnerError(f"the audit of {name_of(target)} cannot go on with what it is or returns: {said(error)}")
@@ -119,13 +121,15 @@ def blamed(error: BaseException, target: object = None) -> BaseException:
 def blaming(play: Play) -> Play:
     """Turn what a learner or a mechanism, the first argument, raises in `play` into LearnerError, even SystemExit.
 
-    Bad input that we refuse, full memory and Ctrl-C are passed on as they are.
+    What `play` computes itself handles floating-point errors as NumPy begins. Bad input that we refuse, full memory
+    and Ctrl-C are passed on as they are.
     """
 
     @wraps(play)
     def wrapped(learner: object, *args: object, **kwargs: object) -> object:
         try:
-            return play(learner, *args, **kwargs)
+            with ours():
+                return play(learner, *args, **kwargs)
         except BaseException as error:
             blame = blamed(error, learner)
             if blame is error:
@@ -206,11 +210,18 @@ def of_package(module: str) -> bool:
     return package == _PACKAGE and any(file.is_file() for file in (part / "__init__.py", part.with_suffix(".py")))
 
 
-def _all_ours(target: object, depth: int = 4) -> bool:
+def at_play(target: object) -> Callable[[], AbstractContextManager[None]]:
+    """Return what makes the contexts a target is played in: with its own floating-point errors, unless it is ours."""
+    while "mechanism" in getattr(target, "__dict__", {}):  # what reads or calls it for us
+        target = target.mechanism  # type: ignore[attr-defined]
+    return nullcontext if all_ours(target) else theirs
+
+
+def all_ours(target: object, depth: int = 4) -> bool:
     """Tell whether a target, and all that is played inside it, is of our own rooms."""
     kind = target if isinstance(target, type) or not hasattr(target, "__dict__") else type(target)
     if not of_package(str(getattr(kind, "__module__", ""))):
         return False
     held = vars(target).values() if kind is not target and depth else ()
     played = (one for one in held if isinstance(one, type) or hasattr(type(one), "update"))
-    return all(_all_ours(one, depth - 1) for one in played if not isinstance(one, dict))
+    return all(all_ours(one, depth - 1) for one in played if not isinstance(one, dict))

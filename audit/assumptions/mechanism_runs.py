@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.blame import name_of, said
+from ...learners.blame import at_play, name_of, said
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws
 from ..attacks.encoding.features import Outputs
@@ -160,7 +160,9 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
     """
     left = draws.labels(runs, share)
     if not getattr(mechanism, "batched", False):
-        return Sample([called(mechanism, pair.left if here else pair.right, draws.generator) for here in left], left)
+        with at_play(mechanism)():
+            outputs = [called(mechanism, pair.left if here else pair.right, draws.generator) for here in left]
+        return Sample(outputs, left)
     if getattr(mechanism, "in_step", False):
         return Sample(outputs_of(mechanism, (pair.left, pair.right), draws, runs, left), left)
     left = np.sort(left)[::-1]
@@ -174,8 +176,10 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
 def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *more: object) -> Outputs:
     """Return the outputs of some runs on one input; on both, where more says in which world each run is."""
     if not getattr(mechanism, "batched", False):
-        return [called(mechanism, data, draws.generator) for _ in range(runs)]
-    outputs = called(mechanism, data, draws, runs, *more)
+        with at_play(mechanism)():
+            return [called(mechanism, data, draws.generator) for _ in range(runs)]
+    with at_play(mechanism)():
+        outputs = called(mechanism, data, draws, runs, *more)
     try:
         outputs = _array_of(outputs)
     except ValueError:

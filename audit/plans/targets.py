@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 from ...learners.blame import raised, raised_by_target
 from ...learners.catalogue.entries import Entry, entries, near_matches, unknown_target
+from ...learners.float_errors import loaded_none, loading
 from ...learners.protocol import LearnerError
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
@@ -50,7 +51,10 @@ def resolve(target: str) -> object:
     LearnerError
         If the file raises when it is loaded.
     """
-    return _users(target) if ":" in target else _ours(target)
+    if ":" in target:
+        return _users(target)
+    loaded_none()
+    return _ours(target)
 
 
 def _ours(target: str) -> Entry | Specimen | LibraryEntry:
@@ -108,7 +112,8 @@ def _load_file(path: Path) -> ModuleType:
     # that its classes travel to worker processes by value.
     sys.modules[loader.name] = module
     try:
-        loader.exec_module(module)
+        with loading(str(path.resolve())):
+            loader.exec_module(module)
     except BaseException as error:
         raise _loading(f"loading {path}", error) from error
     finally:
@@ -127,7 +132,8 @@ class _FromSource(SourceFileLoader):
 
 def _load_module(name: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        with loading(name):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         where = "on Python's path: install it, or name its folder in PYTHONPATH"
         raise ValueError(f"there is no module {error.name!r} {where}") from None

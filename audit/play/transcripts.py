@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...learners.abilities import takes_contexts
-from ...learners.blame import blamed, blaming
+from ...learners.blame import at_play, blamed, blaming
 from ...learners.protocol import Actions, HasRelease, Learner, LearnerError
 from ...learners.sampling import smallest_type
 from ...mechanisms.draws import Draws, Floats
@@ -203,16 +203,21 @@ def play_rounds(
     LearnerError
         If the learner plays something that is no arm and no point, or raises where it might have needed contexts.
     """
-    state = learner.start(runs, draws)
+    playing = at_play(learner)
+    with playing():
+        state = learner.start(runs, draws)
     try:
         for t in range(rounds):
-            if before is not None:
-                before(state)
-            actions = learner.act(state, draws)
+            with playing():
+                if before is not None:
+                    before(state)
+                actions = learner.act(state, draws)
             check_actions(actions, learner.arms, runs, t)
             see(t, actions)
             if t < (rounds - 1 if updates is None else updates):
-                learner.update(state, actions, feed(t, actions), draws)
+                fed = feed(t, actions)
+                with playing():
+                    learner.update(state, actions, fed, draws)
                 if learned is not None:
                     learned(t, state)
     except Exception as error:

@@ -21,6 +21,7 @@ from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from ...learners.blame import blamed, deliberate, interruption, said
+from ...learners.float_errors import handling_of_target, with_handling
 from ...learners.protocol import LearnerError
 from .import_path import keep_own_names
 from .progress import TimeLeft, with_bar
@@ -113,7 +114,7 @@ def in_parallel(
     """
     results: Iterable[Result]
     if cluster is not None:
-        results = cluster.in_parallel(task, items)
+        results = cluster.in_parallel(partial(with_handling, handling_of_target(), task), items)
     elif jobs == 1 or len(items) < 2:
         results = map(task, items)
     else:
@@ -224,7 +225,7 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
     # asked may have seen enough before the last result.
     for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
         warnings.filterwarnings("ignore", harmless, UserWarning)
-    folder = os.getcwd()
+    folder, task = os.getcwd(), partial(with_handling, handling_of_target(), task)
     with _starting():
         parallel = Parallel(n_jobs=jobs, backend=_watching(), **how)
         finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
@@ -378,9 +379,10 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
     """
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
+    handling = handling_of_target()
     try:
         with _starting():
-            future = _one_process().submit(_in_worker, os.getcwd(), task, item)
+            future = _one_process().submit(_in_worker, os.getcwd(), partial(with_handling, handling, task), item)
         result: Result = unwrapped(future.result())
         return result
     except BrokenProcessPool:

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.blame import blaming
+from ...learners.blame import at_play, blaming
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Arms, Learner
 from ...mechanisms.draws import Draws, Floats, Stage
@@ -80,12 +80,15 @@ def _block(
     """Return the regret of every run, (runs,)."""
     number, runs = block
     draws = Draws(seed, Stage.REGRET, pair=label, part=rounds, block=number)
-    state = learner.start(runs, draws)
+    playing = at_play(learner)
+    with playing():
+        state = learner.start(runs, draws)
     total, of_arms = np.zeros(runs), np.zeros((learner.arms, runs))
     counts, last = np.zeros((learner.arms, runs), dtype=np.int64), np.full(runs, -1)
     here = np.arange(runs)
     for t in range(rounds):
-        actions = learner.act(state, draws)
+        with playing():
+            actions = learner.act(state, draws)
         check_actions(actions, learner.arms, runs, t)
         if actions.ndim == 2:
             return None
@@ -96,6 +99,7 @@ def _block(
         counts[actions, here] += 1
         last = actions.astype(np.intp)
         if t < rounds - 1:
-            learner.update(state, actions, incurred if learner.feedback == "bandit" else losses, draws)
+            with playing():
+                learner.update(state, actions, incurred if learner.feedback == "bandit" else losses, draws)
     regrets: Floats = total - of_arms.min(axis=0)
     return regrets

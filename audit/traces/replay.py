@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.blame import blaming, name_of
+from ...learners.blame import at_play, blaming, name_of
 from ...learners.protocol import Actions, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws
@@ -196,10 +196,13 @@ def mechanism_playing(mechanism: Callable[..., object], left_data: object, right
 @blaming
 def _play_mechanism(mechanism: Callable[..., object], data: object, tape: Tape, runs: int) -> None:
     if getattr(mechanism, "batched", False):
-        tape.show("output", np.asarray(settled(called(mechanism, data, tape, runs))))
+        with at_play(mechanism)():
+            outputs = settled(called(mechanism, data, tape, runs))
+        tape.show("output", np.asarray(outputs))
         return
-    with watched_libraries(tape):
-        values = list(scalars(settled(called(mechanism, data, tape.watched))))
+    with watched_libraries(tape), at_play(mechanism)():
+        answer = settled(called(mechanism, data, tape.watched))
+    values = list(scalars(answer))
     column = np.empty((len(values), 1), dtype=object)  # texts are compared as they are, numbers with a tolerance
     for i, (_, value) in enumerate(values):
         column[i, 0] = value
