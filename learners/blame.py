@@ -89,6 +89,11 @@ def interruption(error: BaseException) -> LearnerError:
     return raised(audited_code(error) or "the target", error)
 
 
+def raised_unpressed(error: KeyboardInterrupt, *, heard: bool) -> LearnerError | None:
+    """Return the error of the target whose KeyboardInterrupt this is; None where a signal came, or none plays."""
+    return None if heard or audited_code(error) is None else interruption(error)
+
+
 def _raises(frame: FrameType, instruction: int) -> bool:
     return dis.opname[frame.f_code.co_code[instruction]] == "RAISE_VARARGS"
 

@@ -67,7 +67,6 @@ def claim_record(
         "mechanism": prepared.is_mechanism,
         "parameters": {name: parameter(value) for name, value in task.parameters.items()},
         **promise,
-        "noise_set_by": [*prepared.noise_set_by],
         **known,
         "verdict": result.verdict.value,
         "reason": result.reason,
@@ -115,7 +114,7 @@ def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
 
 
 def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
-    """Return what was asked of the search over inputs, and what it found; and whether the same seed gives the same."""
+    """Return what was asked of inputs and of the noise, what their search found, and whether a seed replays it."""
     task = prepared.task
     schema = None if task.input_schema is None else read_schema(task.input_schema)
     return {
@@ -124,6 +123,7 @@ def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
         "replayable": not task.os_random,
         "outputs_digest": result.outputs_digest,
         "event_in_words": result.event_in_words or None,
+        "noise_set_by": [*prepared.noise_set_by],
         "unread_bits": prepared.is_mechanism and result.floats and not task.bits,
     }
 

@@ -135,13 +135,7 @@ def falsify(
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
     losses_alone = left is None and right is None and inputs is None
     if is_mechanism(learner, has_inputs=not losses_alone):
-        game = {"rounds": rounds, "arms": arms, "pair": pair, "fast": fast or None}
-        if said := [name for name, value in game.items() if value is not None]:
-            raise ValueError(
-                f"{name_of(learner)} is a mechanism: it takes no {', '.join(said)}; its inputs are left and right, "
-                "pairs or inputs, as in falsify_mechanism"
-            )
-        check_no_game(claim)
+        _refuse_game(learner, claim, rounds=rounds, arms=arms, pair=pair, fast=fast or None)
         worlds: dict[str, Any] = {"left": left, "right": right, "pairs": pairs, "inputs": inputs}
         mechanism = cast(Callable[..., object], learner)
         return audit_mechanism(mechanism, claim, budget, execution, **worlds, weaken=weaken, shrink=shrink)
@@ -174,6 +168,16 @@ def falsify(
         weaken=weaken,
         shrink=shrink,
     )
+
+
+def _refuse_game(mechanism: object, claim: Claim, **game: object) -> None:
+    """Raise ValueError for what learners alone take: it would not be heeded."""
+    if said := [name for name, value in game.items() if value is not None]:
+        raise ValueError(
+            f"{name_of(mechanism)} is a mechanism: it takes no {', '.join(said)}; its inputs are left and right, "
+            "pairs or inputs, as in falsify_mechanism"
+        )
+    check_no_game(claim)
 
 
 @blaming

@@ -67,8 +67,7 @@ def attempt(task: Callable[[Item], Result], item: Item) -> Result | Failed:
     try:
         return task(item)
     except BaseException as error:
-        # Workers hear no Ctrl-C (`die_with`): who raises this there is the target.
-        blame = interruption(error) if isinstance(error, KeyboardInterrupt) else blamed(error)
+        blame = interruption(error) if isinstance(error, KeyboardInterrupt) else blamed(error)  # none hears Ctrl-C
         blame.accident = blame is error and not deliberate(error)  # type: ignore[attr-defined]
         try:
             pickle.loads(pickle.dumps(blame))

@@ -84,11 +84,10 @@ def _unwritten(error: Exception) -> Failure:
 
 def _silence(stream: TextIO | None) -> None:
     """Send what a broken stream still holds to nowhere, or the interpreter would fail on it at its end."""
-    if stream is None:
-        return
-    with suppress(Exception):
+    with suppress(Exception):  # as where there is no stream
+        place = stream.fileno()  # type: ignore[union-attr]
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())
+        os.dup2(null, place)
         os.close(null)
 
 
@@ -117,17 +116,15 @@ def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickExcept
     error = blamed(error) if plays else error
     known: dict[type[BaseException], int] = {LearnerError: CRASHED, ClusterLostError: INTERRUPTED}
     known |= dict.fromkeys((LedgerError, ClusterError, ValueError), BAD_INPUT)
-    for kind, code in known.items():
-        if isinstance(error, kind):
-            return Failure(str(error), code)
+    if (code := next((code for kind, code in known.items() if isinstance(error, kind)), None)) is not None:
+        return Failure(str(error), code)
     words = {
         OverflowError: f"a number is too large to compute with: {error}",
         RecursionError: "the input is nested too deeply",
         MemoryError: f"out of memory: fewer rounds, arms or --jobs{f' ({error})' if str(error) else ''}",
     }
-    for kind, message in words.items():
-        if isinstance(error, kind):
-            return Failure(message, BAD_INPUT)
+    if message := next((message for kind, message in words.items() if isinstance(error, kind)), ""):
+        return Failure(message, BAD_INPUT)
     if isinstance(error, ImportError) and (error.name or "overclaim").partition(".")[0] != "overclaim":
         return _not_imported(error)
     if isinstance(error, OSError):
@@ -205,8 +202,10 @@ def clear_interrupt() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        heard = bool(pressed) or any(signal.getsignal(number) is not press for number in ours)
-        raise (None if heard else _crash_of(error)) or _ended_by(pressed) from None
+        from ...learners.blame import raised_unpressed
+
+        crash = raised_unpressed(error, heard=bool(pressed) or any(signal.getsignal(n) is not press for n in ours))
+        raise (Failure(str(crash), CRASHED) if crash else _ended_by(pressed)) from None
     except Exception:
         if pressed:
             raise _ended_by(pressed) from None
@@ -219,16 +218,8 @@ def clear_interrupt() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def _crash_of(error: KeyboardInterrupt) -> Failure | None:
-    """Return the failure of a target that raised KeyboardInterrupt with no signal; None where none was played."""
-    from ...learners.blame import audited_code, interruption
-
-    return None if audited_code(error) is None else Failure(str(interruption(error)), CRASHED)
-
-
 def _ended_by(pressed: list[int]) -> Failure:
-    number = pressed[-1] if pressed else signal.SIGINT
-    return Failure(_ENDS[number], 128 + number)
+    return Failure(_ENDS[number := pressed[-1] if pressed else signal.SIGINT], 128 + number)
 
 
 @contextmanager
@@ -290,8 +281,9 @@ def _timers_kept() -> Iterator[None]:
     from ...learners.protocol import LearnerError
 
     def refuse(number: int, frame: object) -> None:
-        name = signal.Signals(number).name
-        raise LearnerError(f"{name} arrived: a timer of the target's ran out, and it has no handler for that")
+        raise LearnerError(
+            f"{signal.Signals(number).name} arrived: a timer of the target's ran out, without a handler"
+        )
 
     main = threading.current_thread() is threading.main_thread()
     ours = {n: timer for n, timer in _TIMERS.items() if main and signal.getsignal(n) is signal.SIG_DFL}
