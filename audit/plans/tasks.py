@@ -134,8 +134,8 @@ class Task(Request):
         else:  # no paper's
             claim = replace(claim, measure=self.measure, source="")
         searched = self._searched_inputs()
-        usual = entry.setting()
-        calibrated = [name for name in ("epsilon", "delta") if name not in setting and getattr(usual, name)]
+        usual = {name: getattr(entry.setting(), name) for name in ("epsilon", "delta") if name not in setting}
+        changed = {name: replace(chosen, **{name: value}) for name, value in usual.items()}
         return Prepared(
             self,
             learner,
@@ -146,7 +146,7 @@ class Task(Request):
             case=case,
             weakening=how,
             searched_inputs=searched,
-            noise_set_by=[name for name in calibrated if getattr(chosen, name) != getattr(usual, name)],
+            noise_set_by=[name for name, other in changed.items() if not _makes(entry, other, own, learner)],
         )
 
     def _with_parameter(
@@ -290,6 +290,14 @@ class Task(Request):
             kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
             raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
         self._refuse_game(["set"] if self.parameters else [], relation=bool(self._given_inputs()))
+
+
+def _makes(entry: Entry, setting: Setting, own: Mapping[str, Any], learner: object) -> bool:
+    """Tell whether an entry makes this learner in another setting too; in some, as without a delta, it makes none."""
+    try:
+        return repr(entry.build(setting, **own)) == repr(learner)
+    except ValueError:
+        return False
 
 
 def _defaults(make: Callable[..., object]) -> dict[str, object]:

@@ -202,7 +202,9 @@ def test_a_relation_that_is_said_is_not_another_one():
         ("mechanisms/rappor", {"epsilon": 2.0}, []),
         ("agarwal-singh/ftpl-ball", {"epsilon": 2.0, "delta": 0.1}, ["epsilon", "delta"]),
         ("agarwal-singh/ftpl-ball", {"epsilon": 0.0, "delta": 0.1}, ["delta"]),
+        ("agarwal-singh/ftpl-ball", {"delta": 0.1, "rounds": 2, "parameters": {"noise_delta": 0.5}}, []),
         ("agarwal-singh/ftrl-ball", {"delta": 0.1}, []),
+        ("ene-nguyen-vladu/tree-aggregation", {"delta": 0.1, "parameters": {"noise": "gaussian"}}, ["delta"]),
         ("agarwal-singh/ftrl-ball", {"measure": GDP(2.0)}, []),
     ],
 )
