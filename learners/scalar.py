@@ -121,7 +121,7 @@ class Scalar:
             objects.append(learner)
         return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp), generators)
 
-    def _call(self, rng: np.random.Generator, call: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+    def _call(self, rng: np.random.Generator, call: Callable[..., Any], /, *args: object, **kwargs: object) -> Any:
         return drawn_from(rng, call, *args, **kwargs) if self.global_random else call(*args, **kwargs)
 
     def observe(self, state: ScalarState, context: object, runs: NDArray[np.bool_]) -> None:

@@ -84,7 +84,7 @@ def restored() -> Iterator[None]:
         random.setstate(state)
 
 
-def drawn_from(rng: np.random.Generator, call: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+def drawn_from(rng: np.random.Generator, call: Callable[..., Any], /, *args: object, **kwargs: object) -> Any:
     """Return what a call returns, global generators drawing from `rng`; `random` is not restored (`restored`)."""
     patched = _enter(rng)
     try:

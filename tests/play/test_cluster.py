@@ -24,7 +24,8 @@ from overclaim.audit.play.transcripts import BLOCK
 from overclaim.audit.play.window import Window
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
-from overclaim.reports.command_line.cli import _command_line, main
+from overclaim.reports.command_line.cli import main
+from overclaim.reports.command_line.running import command_line
 from overclaim.tests.support.machines import PLAN, run, timeless
 from overclaim.tests.support.own_code import COIN
 
@@ -354,7 +355,7 @@ def test_without_dask(monkeypatch):
 def test_the_command_of_a_record_names_no_cluster(monkeypatch):
     words = ["overclaim", "run", "a.toml", "--engine", "dask", "--scheduler=tcp://here:1", "--resume", "--jobs", "2"]
     monkeypatch.setattr(sys, "argv", words)
-    assert _command_line() == "overclaim run a.toml --jobs 2"
+    assert command_line() == "overclaim run a.toml --jobs 2"
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0])
