@@ -6,10 +6,11 @@ import dis
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 from .float_errors import ours, theirs
 from .protocol import LearnerError, LossError
@@ -144,7 +145,8 @@ def blaming(play: Play) -> Play:
     return cast(Play, wrapped)
 
 
-class MissingExtra(NamedTuple):
+@dataclass(frozen=True)
+class MissingExtra:
     """What a verdict goes without, as a trace or a figure, and why."""
 
     what: str

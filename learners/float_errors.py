@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import special
@@ -16,7 +17,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Handling(NamedTuple):
+@dataclass(frozen=True)
+class Handling:
     """What to do about each kind of error, as `numpy.seterr` and `scipy.special.seterr` take it."""
 
     numpy: Mapping[str, Any]

@@ -56,7 +56,10 @@ class Extras:
 
     def noted(self, record: ClaimRecord) -> ClaimRecord:
         """Return a record that says what is missing."""
-        known, found = record.get("missing", []), [MissingJson(what=what, reason=why) for what, why in self.missing]
+        known, found = (
+            record.get("missing", []),
+            [MissingJson(what=one.what, reason=one.reason) for one in self.missing],
+        )
         return {**record, "missing": [*known, *found]} if found else record
 
 

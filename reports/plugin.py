@@ -291,11 +291,10 @@ class AuditedResult:
         measure = claim.measure.to_json()
         world = pair.to_json()
         sure = confidence({"confidence": result.confidence})
+        survived = f"nothing certified beyond the claim; {lower_words(measure, result.lower)}"
         verdict = {
             "FALSIFIED": f"{lower_words(measure, result.lower)} ({sure} confidence)",
-            "SURVIVED": f"nothing certified beyond the claim; {lower_words(measure, result.lower)}"
-            if result.lower > 0
-            else NOTHING,
+            "SURVIVED": survived if result.lower > 0 else NOTHING,
             "UNDERPOWERED": result.why_underpowered,
         }[result.verdict.value]
         early = result.certificate.method == "anytime"
@@ -322,9 +321,8 @@ class AuditedResult:
         ]
         body = [textwrap.fill(f"{k:<12}{visible(v)}", 110, subsequent_indent=" " * 12) for k, v in rows]
         again = f"{REPLAY_WORDS[0]:<12}" if self.seeded else f"{REPLAY_WORDS[1]}: "
-        return "\n".join(
-            [f"{result.verdict}: {visible(_name(self.learner))}", *body, f"{again}{visible(self.replay)}"]
-        )
+        head, last = f"{result.verdict}: {visible(_name(self.learner))}", f"{again}{visible(self.replay)}"
+        return "\n".join([head, *body, last])
 
 
 def _extras(result: Result) -> list[tuple[str, str]]:

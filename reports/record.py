@@ -53,8 +53,7 @@ def claim_record(
     task, claim, certificate = prepared.task, result.claim, result.certificate
     extras = Extras(list(result.missing))
     traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if with_trace else {}
-    promise = promised(result)
-    result = replace(result, upper=least_binding({**promise, **traces}))
+    result = replace(result, upper=least_binding({**(promise := promised(result)), **traces}))
     exact, known = facts_of(prepared, result, extras, deltas=PROFILE_DELTAS if with_evidence else ())
     record: ClaimRecord = {
         "name": task.target,
@@ -81,10 +80,7 @@ def claim_record(
         "budget": task.budget.runs,
         "pilot_runs": result.pilot,
         "platform_dependent": task.bits,
-        "detectable_epsilon": finite(result.detectable_epsilon),
-        "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
-        "untested": result.untested,
-        "untested_allowed": task.untested == ALLOWED,
+        **power_of(task, result),
         **counted(result),
         "pair": result.pair.to_json(),
         **of_inputs(prepared, result),
@@ -97,10 +93,20 @@ def claim_record(
         "note": task.note or note_of(prepared, result),
         "seed": result.seed,
         "replay": task.command(),
+        **traces,
     }
-    record |= traces
     record |= figures_of(prepared, result, exact, jobs, extras) if with_evidence else {}
     return extras.noted(record)
+
+
+def power_of(task: Task, result: Result) -> ClaimRecord:
+    """Return what the audit could have detected, and whether it may have detected nothing."""
+    return {
+        "detectable_epsilon": finite(result.detectable_epsilon),
+        "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
+        "untested": result.untested,
+        "untested_allowed": task.untested == ALLOWED,
+    }
 
 
 def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ...learners.blame import blaming, extra_or_reason, name_of
 from ...mechanisms.claim import Claim, check_claim
@@ -197,30 +198,24 @@ def audit_mechanism(
     began = time.perf_counter()
     budget.of_at_least(FEWEST_RUNS)
     check_limit(call_limit)
-    if call_limit is not None and inputs is None:
-        raise ValueError("call_limit is for inputs that are searched: slow ones are left out")
-    if budget.stop == "early":
-        _check_early(claim, os_random)
+    _check_options(claim, budget, searches=inputs is not None, limited=call_limit is not None, os_random=os_random)
     mechanism = with_plain_numbers(mechanism)
     how = weakening(weaken, mechanism, partial(with_parameter, mechanism))
+    if global_random and os_random:
+        raise ValueError("give either os_random or global_random: one has no seed, the other has")
     if attributes is not None:
         mechanism = WithAttributes(mechanism, attributes)
         how = how and how.through(lambda weaker: WithAttributes(weaker, attributes))
     if global_random:
-        if os_random:
-            raise ValueError("give either os_random or global_random: one has no seed, the other has")
-        mechanism = OnGlobals(mechanism)
-        how = how and how.through(OnGlobals)
+        mechanism, how = OnGlobals(mechanism), how and how.through(OnGlobals)
     target = Unseeded(mechanism) if os_random else mechanism
     if os_random:  # a generator of its own may begin anew elsewhere, and when an audit is resumed
         execution = replace(execution, memory=None, cluster=None)
-    audit = MechanismAudit(
-        mechanism=target, bits=bits, call_limit=call_limit, claim=claim, budget=budget, execution=execution
-    )
+    facts: Any = {"claim": claim, "budget": budget, "execution": execution}
+    audit = MechanismAudit(mechanism=target, bits=bits, call_limit=call_limit, **facts)
     searched = space = None
-    if inputs is None:
-        options = _pairs(left, right, pairs)
-    else:
+    options = _pairs(left, right, pairs) if inputs is None else []
+    if inputs is not None:
         _refuse_both(left, right, pairs)
         space = space_of(inputs, budget.seed)
         searched = search_inputs(audit, space)
@@ -253,8 +248,12 @@ def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: object)
     return certified
 
 
-def _check_early(claim: Claim, os_random: bool) -> None:
-    """Raise ValueError for what an audit that stops early cannot be of."""
+def _check_options(claim: Claim, budget: Budget, *, searches: bool, limited: bool, os_random: bool) -> None:
+    """Raise ValueError for options that do not go together."""
+    if limited and not searches:
+        raise ValueError("call_limit is for inputs that are searched: slow ones are left out")
+    if budget.stop != "early":
+        return
     check_measure(claim)
     if os_random:
         why = "it learns from runs that a resumed audit plays again, and these cannot be"

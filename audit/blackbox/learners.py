@@ -134,40 +134,18 @@ def falsify(
     check_claim(claim)
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
     losses_alone = left is None and right is None and inputs is None
+    game: dict[str, Any] = {"rounds": rounds, "arms": arms, "global_random": global_random, "weaken": weaken}
+    worlds: dict[str, Any] = {"left": left, "right": right, "inputs": inputs}
     if is_mechanism(learner, has_inputs=not losses_alone):
         _refuse_game(learner, claim, rounds=rounds, arms=arms, pair=pair, fast=fast or None)
-        worlds: dict[str, Any] = {"left": left, "right": right, "pairs": pairs, "inputs": inputs}
         mechanism = cast(Callable[..., object], learner)
-        return audit_mechanism(mechanism, claim, budget, execution, **worlds, weaken=weaken, shrink=shrink)
+        how: dict[str, Any] = {"pairs": pairs, "global_random": global_random, "weaken": weaken}
+        return audit_mechanism(mechanism, claim, budget, execution, **worlds, **how, shrink=shrink)
     if losses_alone:
-        return audit_learner(
-            learner,
-            claim,
-            budget,
-            execution,
-            rounds=rounds,
-            arms=arms,
-            pair=pair,
-            pairs=pairs,
-            global_random=global_random,
-            weaken=weaken,
-        )
+        return audit_learner(learner, claim, budget, execution, pair=pair, pairs=pairs, **game)
     if pair is not None or pairs is not None:
         raise ValueError("give either a pair, or pairs, or left and right, or inputs")
-    return audit_sequences(
-        learner,
-        claim,
-        budget,
-        execution,
-        rounds=rounds,
-        arms=arms,
-        left=left,
-        right=right,
-        inputs=inputs,
-        global_random=global_random,
-        weaken=weaken,
-        shrink=shrink,
-    )
+    return audit_sequences(learner, claim, budget, execution, **worlds, **game, shrink=shrink)
 
 
 def _refuse_game(mechanism: object, claim: Claim, **game: object) -> None:
@@ -208,18 +186,16 @@ def audit_sequences(
     examples = [as_sequence(side) for side in (left, right)] if inputs is None else examples_of(inputs, budget.seed)
     rounds = max(map(len, examples)) if rounds is None else rounds
     first = losses_of(examples[0][0])
-    length = len(first) if isinstance(first, list) else None
-    arms = arms_of(learner, arms, length)
+    arms = arms_of(learner, arms, len(first) if isinstance(first, list) else None)
     rounds, arms = check_game(rounds, arms)
     built = as_learner(learner, arms=arms, rounds=rounds, global_random=global_random)
     check_surface(built, claim)
-    publication = claim.surface == "publication"
-    game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built), publication)
+    seen = takes_contexts(built), claim.surface == "publication"
+    game = Game(built.arms, rounds, claim.losses, radius_of(built), *seen)
     relation = None if claim.relation is None else RoundRelation(claim.relation)
     played = LearnerMechanism(built, claim.surface)
-    how = weakening(
-        weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds, global_random=global_random)
-    )
+    make: Any = {"arms": built.arms, "rounds": rounds, "global_random": global_random}
+    how = weakening(weaken, built, partial(weaker_learner, learner, **make))
     how = how and how.through(lambda weaker: replace(played, learner=weaker))
     if inputs is None:
         left, right = worlds = [game.read(side, "the input has") for side in (left, right)]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming, extra_or_reason, name_of
@@ -28,7 +29,7 @@ from ..search.pair_search import candidates
 from .anytime import check_measure, until_falsified
 from .anytime_learners import AnytimeLearner
 from .blind_spot_search import WeakenChoice, weakening, with_blind_spot
-from .frame import FEWEST_RUNS, all_runs, conclude, with_paired_runs
+from .frame import FEWEST_RUNS, Certified, all_runs, conclude, with_paired_runs
 from .stages import LearnerAudit
 from .verdict import Result, Verdict
 
@@ -62,9 +63,8 @@ def audit_learner(
     check_surface(built, claim)
     options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given
     _check_pairs(options, claim, built)
-    how = weakening(
-        weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds, global_random=global_random)
-    )
+    game: Any = {"arms": built.arms, "rounds": rounds, "global_random": global_random}
+    how = weakening(weaken, built, partial(weaker_learner, learner, **game))
     engine = engine_of(built, options, fast=execution.fast)
     independent = partial(_check_runs, built, options, seed, runs)
     if not trial:
@@ -74,14 +74,9 @@ def audit_learner(
         check_kernel(built, options, seed, surface=claim.surface)
     built = as_watched(built, options[0], seed, rows=rows, surface=claim.surface)
 
-    audit = LearnerAudit(
-        learner=built, claim=claim, budget=budget, execution=execution, engine=engine, searched=given is None
-    )
-    if budget.stop == "early":
-        check_measure(claim)
-        certified = until_falsified(AnytimeLearner(audit), options)
-    else:
-        certified = all_runs(audit, options)
+    facts: Any = {"claim": claim, "budget": budget, "execution": execution, "engine": engine}
+    audit = LearnerAudit(learner=built, searched=given is None, **facts)
+    certified = _certified(audit, options)
     result = with_blind_spot(audit, conclude(audit, certified, began), how)
     if trial and result.verdict is Verdict.FALSIFIED:
         independent()
@@ -90,6 +85,14 @@ def audit_learner(
     exact, missing = extra_or_reason("exact value", partial(claimed_level, built, result.losses, claim))
     result = replace(result, exact=exact, missing=(*result.missing, *missing))
     return with_paired_runs(audit, result, certified.choice)
+
+
+def _certified(audit: LearnerAudit, options: Sequence[Pair]) -> Certified:
+    """Return what the audit certifies: of all runs, or until the claim is falsified."""
+    if audit.budget.stop != "early":
+        return all_runs(audit, options)
+    check_measure(audit.claim)
+    return until_falsified(AnytimeLearner(audit), options)
 
 
 def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int) -> None:

@@ -135,9 +135,9 @@ def run_plan(
         if page is not None:
             page.close()
         record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in findings or ()]
-        for what, reason in unlooked:
+        for one in unlooked:
             record["errors"].append(
-                {"name": what, "kind": KINDS[INTERNAL], "message": reason, "replay": "overclaim selftest"}
+                {"name": one.what, "kind": KINDS[INTERNAL], "message": one.reason, "replay": "overclaim selftest"}
             )
     return record
 

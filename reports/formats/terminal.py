@@ -124,11 +124,7 @@ def claims_table(record: RunRecord) -> str:
     told = [visible_line(text) for text in settings(claims, own, " ")]
     room = max(min(columns - bar - 37, longest + 2 + max(map(len, told), default=0)), 12)
     claim_at = round(bar / RULER_END)
-    heads = (
-        "0".ljust(claim_at)
-        + "claim".ljust(bar - claim_at)
-        + f"{'at least':>10}{'claimed':>8} {'exact':>7}{'blind':>7}"
-    )
+    heads = f"{'0':<{claim_at}}{'claim':<{bar - claim_at}}{'at least':>10}{'claimed':>8} {'exact':>7}{'blind':>7}"
     lines, paper = [" " * (room + 4) + heads] if claims else [], None
     for claim, short, usual, its in zip(claims, shorts, own, told, strict=True):
         group = visible_line(claim["name"]).rpartition("/")[0]
@@ -159,10 +155,8 @@ def claims_table(record: RunRecord) -> str:
     ]
     lines += [f"{visible_line(c['name'])}: {visible_line(line)}" for c in claims for line in missing_words(c)]
     lines += _bound_lines(record)
-    lines += [
-        f"{error['kind']}: {visible_line(error['name'])}: {visible_line(error['message'])}"
-        for error in record.get("errors", ())
-    ]
+    for error in record.get("errors", ()):
+        lines.append(f"{error['kind']}: {visible_line(error['name'])}: {visible_line(error['message'])}")
     lines += _skipped_lines(record)
     return "\n".join([*lines, "", *headline_lines(record), _sum_line(record)])
 

@@ -328,4 +328,5 @@ class FillsElsewhereToo(Fair):
 @pytest.mark.parametrize("learner", [Memoising, FillsElsewhereToo])
 def test_a_table_in_the_order_it_was_asked_for_is_let_be(learner):
     for seed in range(3):
-        assert falsify(learner, Claim(epsilon=1.0), rounds=8, arms=2, runs=4000, seed=seed).verdict is Verdict.SURVIVED
+        result = falsify(learner, Claim(epsilon=1.0), rounds=8, arms=2, runs=4000, seed=seed)
+        assert result.verdict is not Verdict.FALSIFIED

@@ -45,8 +45,8 @@ def test_the_rule_never_adds_runs_and_is_for_falsified_rows_with_a_law():
 @pytest.mark.parametrize(
     "key",
     [
-        "agarwal-singh/ftpl-simplex publication replace symmetric T=2 K=2 (2, 0.1) base=2, theorem=A.1",
-        "ene-nguyen-vladu/tree-aggregation publication replace l1-ball T=2 K=1 (1, 0)",
+        "agarwal-singh/ftpl-simplex publication replace symmetric T=2 K=1 (3, 0.1) base=2, theorem=A.1",
+        "ene-nguyen-vladu/tree-aggregation publication replace l1-ball T=4 K=1 (1, 0)",
     ],
 )
 def test_a_row_by_the_rule_is_falsified(key, seed):

@@ -30,7 +30,6 @@ from .intervals import epsilon_guess
 from .one_run import epsilon_one_run
 
 _Floats = NDArray[np.float64]
-_Counts = NDArray[np.int64]
 #: Shares of the scores that are guessed, from both ends: beside bets, which find small ones, and where delta > 0.
 WIDE_SHARES, SHARES = (0.35, 0.85), (0.02, 0.06, 0.18, 0.45, 0.85)
 #: Of the bets: how much the coins' log odds exceed an epsilon, by hypothesis; each is bet on with equal money. Four
