@@ -25,7 +25,11 @@ WORLDS = {"left": [0, 0], "right": [0]}
 CLAIM = Claim(epsilon=1.0)
 
 
-@pytest.mark.parametrize("mechanism", [count, other_names, partial(count), Called()], ids=str)
+@pytest.mark.parametrize(
+    "mechanism",
+    [count, other_names, partial(count), Called()],
+    ids=["function", "names", "partial", "object"],
+)
 def test_falsify_of_a_mechanism_audits_it(mechanism):
     """It was told that it "takes rng, so it makes the object of one run", or to say `--set d=...`."""
     both = [audit(mechanism, CLAIM, **WORLDS, runs=400, seed=3) for audit in (falsify, falsify_mechanism)]

@@ -12,7 +12,7 @@ from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.cluster import ClusterError
 from overclaim.audit.play.execution import Execution
 from overclaim.learners import BatchedLaplace, Threshold
-from overclaim.learners.blame import extra_or_reason
+from overclaim.learners.blame import MissingExtra, extra_or_reason
 from overclaim.learners.protocol import LearnerError
 from overclaim.reports.command_line import running
 from overclaim.reports.formats.html import render
@@ -222,5 +222,5 @@ def test_an_error_whose_text_raises_is_a_reason_too():
 
     assert extra_or_reason("extra", fails(Mute())) == (
         None,
-        (("extra", "fails.failing raised Mute: (its message raises)"),),
+        (MissingExtra("extra", "fails.failing raised Mute: (its message raises)"),),
     )

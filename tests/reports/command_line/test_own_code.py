@@ -428,7 +428,7 @@ def test_bad_mechanism_input(target, words, message):
 def test_the_claim_of_a_mechanism_of_the_zoo(target, words, claimed, code):
     """What is asked for is the claim; else it is the mechanism's own."""
     result = overclaim("check", f"mechanisms/{target}", "--runs", 20_000, "--jobs", 1, *words)
-    assert re.search(rf"claimed epsilon\s+{re.escape(str(claimed))}\d*[;\n]", result.stdout)
+    assert re.search(rf"claimed epsilon\s+{re.escape(str(claimed))}\d*[; \n]", result.stdout)
     assert result.exit_code == code, result.output
 
 
