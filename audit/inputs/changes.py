@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from ...mechanisms.relation import Relation, RelationError
 from .data import from_json, is_frame, is_series, key_of, to_json
+from .distances import SHORT, Path, distance_fault, is_whole, kind_of, numbers_of, with_numbers
 from .extremes import plain_record
 from .records import Records, UnfitError, records_of, records_or_whole
 
@@ -21,14 +22,6 @@ ALIKE = 0.7
 AT_EDGES = 0.7
 #: The key of a record that is a mapping, and the column of a frame, which say whose record it is.
 USER = "user"
-#: Where a record's form of data keeps its numbers.
-_HOLDERS = ("$array", "$scalar", "$series", "$frame")
-#: Moved numbers are rounded to so many digits first: their sums are floats as they are printed, not beyond a distance.
-SHORT = Context(prec=6, rounding=ROUND_DOWN)
-#: Squares of floats have up to 34 digits, and a distance is compared exactly.
-EXACT = Context(prec=200)
-#: The place of a number in the form that a record has of data.
-Path = tuple[Any, ...]
 
 
 def zeroed(record: Any) -> Any:
@@ -113,7 +106,7 @@ class Changes:
         """Widen the ranges by the numbers of a data set."""
         if self.relation.change == "within":
             for path, number in numbers_of(to_json(data)):
-                kind = _kind(path)
+                kind = kind_of(path)
                 low, high = self.ranges.get(kind, (number, number))
                 self.ranges[kind] = min(low, number), max(high, number)
 
@@ -181,18 +174,18 @@ class Changes:
         places = list(numbers_of(form))
         if not places:
             raise RelationError(f"{self.relation} needs numbers in the data, got {data!r:.80}")
-        steps = _steps(self.relation, [_is_whole(form, path) for path, _ in places], rng)
+        steps = _steps(self.relation, [is_whole(form, path) for path, _ in places], rng)
         start = {
             path: SHORT.plus(number) if step % 1 else number
             for (path, number), step in zip(places, steps, strict=True)
         }
         if rng.random() < AT_EDGES:
             for (path, number), step in zip(places, steps, strict=True):
-                low, high = self.ranges.get(_kind(path), (number, number))
+                low, high = self.ranges.get(kind_of(path), (number, number))
                 start[path] = low if step > 0 else high if step < 0 else number
         moved = {path: start[path] + step for (path, _), step in zip(places, steps, strict=True)}
-        base = form if all(start[path] == number for path, number in places) else _replaced(form, start)
-        other = _replaced(form, moved)
+        base = form if all(start[path] == number for path, number in places) else with_numbers(form, start)
+        other = with_numbers(form, moved)
         if distance_fault(self.relation, base, other):
             raise UnfitError("the numbers cannot move so")
         return from_json(base), from_json(other)
@@ -229,65 +222,6 @@ def _steps(relation: Relation, whole: Sequence[bool], rng: np.random.Generator) 
     for i, sign in zip(chosen, signs, strict=True):
         steps[i] = flip * sign * (Decimal(math.floor(each)) if whole[i] else each)
     return steps
-
-
-def numbers_of(form: Any, path: Path = (), held: bool = True) -> Iterator[tuple[Path, Decimal]]:
-    """Yield the place and the value, as it is printed, of each finite number in a record's form of data."""
-    if isinstance(form, list):
-        for i, part in enumerate(form):
-            yield from numbers_of(part, (*path, i), held)
-    elif isinstance(form, dict):
-        for name, part in form.items():
-            of_data = held and (name in _HOLDERS or not name.startswith("$") or name in ("$tuple", "$map"))
-            if path and path[-1] in _HOLDERS and name not in ("data", "columns"):
-                continue
-            yield from numbers_of(part, (*path, name), of_data)
-    elif held and type(form) in (int, float) and math.isfinite(form):
-        yield path, Decimal(repr(form))
-
-
-def distance_fault(relation: Relation, left: Any, right: Any) -> str:
-    """Return why two records' forms of data are not within the distance; nothing where they are.
-
-    The distance is of the numbers as they are printed: `Decimal(repr(x))`.
-    """
-    ours, theirs = dict(numbers_of(left)), dict(numbers_of(right))
-    if ours.keys() != theirs.keys() or _replaced(left, {}, blank=True) != _replaced(right, {}, blank=True):
-        return "they differ in more than their numbers"
-    far = _norm(relation, [abs(ours[path] - theirs[path]) for path in ours])
-    return "" if far <= Decimal(relation.distance) else f"their distance is {far:.6}, more than {relation.distance}"
-
-
-def _norm(relation: Relation, moves: Sequence[Decimal]) -> Decimal:
-    """Return the norm of moves."""
-    if relation.norm == 1:
-        return sum(moves, Decimal(0))
-    if relation.norm == 2:
-        squares = Decimal(0)
-        for move in moves:
-            squares = EXACT.fma(move, move, squares)
-        return EXACT.sqrt(squares)
-    return max(moves, default=Decimal(0))
-
-
-def within(relation: Relation, mine: Any, other: Any) -> Any:
-    """Return a round's losses moved towards others, by the largest distance of a relation or up to them.
-
-    Raises
-    ------
-    RelationError
-        For losses that are no vectors of one length.
-    """
-    if not isinstance(mine, list) or not isinstance(other, list) or len(mine) != len(other):
-        raise RelationError(f"{relation} applies to loss vectors of one length, got {mine!r:.40} and {other!r:.40}")
-    ours, theirs = ([Decimal(repr(float(x))) for x in side] for side in (mine, other))
-    gaps = [b - a for a, b in zip(ours, theirs, strict=True)]
-    far = [abs(gap) for gap in gaps]
-    most, size = Decimal(relation.distance), _norm(relation, far)
-    if size <= most:
-        return other
-    share = SHORT.divide(most, size)
-    return [float(a + SHORT.multiply(gap, share)) for a, gap in zip(ours, gaps, strict=True)]
 
 
 def check_near(relation: Relation, left: object, right: object) -> None:
@@ -367,34 +301,3 @@ def _alike_but(relation: Relation, ours: Records, theirs: Records, mine: list[st
 def _key(record: Any) -> str:
     """Return a text that equal records have alike, wherever they are in a frame."""
     return key_of(record.reset_index(drop=True) if is_frame(record) or is_series(record) else plain_record(record))
-
-
-def _kind(path: Path) -> Path:
-    """Return the place of a number without its number in lists."""
-    return tuple("*" if isinstance(step, int) else step for step in path)
-
-
-def _is_whole(form: Any, path: Path) -> bool:
-    """Return whether the number at a place is whole by its type."""
-    dtype = ""
-    for step in path:
-        if isinstance(form, dict) and "dtype" in form:
-            dtype = str(form["dtype"])
-        form = form[step]
-    return type(form) is int and not dtype.startswith("float")
-
-
-def _replaced(form: Any, numbers: dict[Path, Decimal], path: Path = (), *, blank: bool = False) -> Any:
-    """Return a record's form of data with other numbers at some places; with 0 for all numbers where `blank`."""
-    if isinstance(form, list):
-        return [_replaced(part, numbers, (*path, i), blank=blank) for i, part in enumerate(form)]
-    if isinstance(form, dict):
-        return {name: _replaced(part, numbers, (*path, name), blank=blank) for name, part in form.items()}
-    if type(form) not in (int, float):
-        return form
-    if blank:
-        return 0
-    if path not in numbers:
-        return form
-    number = numbers[path]
-    return int(number) if type(form) is int else float(number)

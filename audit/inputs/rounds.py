@@ -17,8 +17,8 @@ import numpy as np
 from ...learners.problems.losses import LOSS_SETS, Family, Loss, check_lipschitz
 from ...mechanisms.relation import Relation, RelationError, relation_names
 from ..play.pairs import fixed_loss, lengths_of
-from .changes import distance_fault, within
 from .data import key_of
+from .distances import distance_fault, within
 
 #: The parts of a round that is an object, in this order.
 PARTS = ("user", "context", "losses")

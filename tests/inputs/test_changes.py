@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from overclaim.audit.inputs.changes import Changes, check_near, distance_fault, zeroed
+from overclaim.audit.inputs.changes import Changes, check_near, zeroed
 from overclaim.audit.inputs.data import to_json
+from overclaim.audit.inputs.distances import distance_fault
 from overclaim.audit.inputs.drawing import draw
 from overclaim.audit.inputs.neighbours import neighbours
 from overclaim.audit.inputs.related import space_of
