@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
 from ...learners.scalar import arms_of, as_learner, check_target, is_mechanism, weaker_learner
-from ...mechanisms.claim import Claim, check_claim
+from ...mechanisms.claim import NEIGHBOURS, Claim, check_claim
 from ...mechanisms.relation import BY_FUNCTION, Relation
 from ..assumptions.conformance import check_fresh
 from ..assumptions.mechanism_runs import DataPair
@@ -201,6 +202,8 @@ def audit_sequences(
         left, right = worlds = [game.read(side, "the input has") for side in (left, right)]
         if relation is not None:
             relation.check(*worlds)
+        if (one := pair_of(left, right, claim, rounds)) is not None:
+            return audit_learner(learner, claim, budget, execution, pair=one, weaken=weaken, **make)
     else:
         inputs = sequences_of(inputs, game, relation, budget.seed, examples)
     result = audit_mechanism(
@@ -210,6 +213,28 @@ def audit_sequences(
     _check_runs(built, (pair.left, pair.right), budget.seed)
     shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
     return replace(result, pair=pair, shrunk=shrunk)
+
+
+def pair_of(left: object, right: object, claim: Claim, rounds: int) -> Pair | None:
+    """Return two sequences as a pair of losses, of which a learner's law may be known; None where they are more.
+
+    They are a pair where one round's losses differ as numbers, none has a context, they have all the rounds of the
+    game, and the claim is about one round.
+    """
+    if claim.neighbours not in NEIGHBOURS:
+        return None
+    try:
+        worlds = [as_sequence(side) for side in (left, right)]
+        if any(len(world) != rounds for world in worlds) or any(map(_says_more, itertools.chain(*worlds))):
+            return None
+        return Pair(*([loss_of(round_) for round_ in world] for world in worlds))
+    except ValueError:  # such as sequences that differ in several rounds, or in -0.0 alone
+        return None
+
+
+def _says_more(round_: Round) -> bool:
+    """Return whether a round has a context or a user beside its losses."""
+    return isinstance(round_, dict) and "losses" in round_ and len(round_) > 1
 
 
 def claimed_on(claim: Claim, inputs: object) -> Claim:

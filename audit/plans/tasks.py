@@ -24,7 +24,7 @@ from ..assumptions.attributes import WithAttributes
 from ..assumptions.unseeded import OnGlobals, Unseeded
 from ..blackbox.falsify import audit_mechanism
 from ..blackbox.learner_mechanism import LearnerMechanism
-from ..blackbox.learners import audit_sequences
+from ..blackbox.learners import audit_sequences, pair_of
 from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
@@ -112,7 +112,8 @@ class Task(Request):
         arms_of(learner, self.arms)  # raises where a function makes a learner of its own arms
         how = self._weakening(learner, partial(weaker_learner, target, **game))
         searched = self._searched_inputs()
-        return Prepared(self, learner, claim, self._given(), rounds, weakening=how, searched_inputs=searched)
+        given = self._given(claim, rounds)
+        return Prepared(self, learner, claim, given, rounds, weakening=how, searched_inputs=searched)
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
         if self.global_random:
@@ -140,7 +141,7 @@ class Task(Request):
             self,
             learner,
             claim,
-            self._given(),
+            self._given(claim, chosen.rounds),
             chosen.rounds,
             setting=chosen,
             case=case,
@@ -280,7 +281,12 @@ class Task(Request):
         if near is not None and not near(left, right):
             raise ValueError(f"the two inputs are no neighbours by is_near of {self.neighbours}")
 
-    def _given(self) -> tuple[Pair, ...] | None:
+    def _given(self, claim: Claim, rounds: int) -> tuple[Pair, ...] | None:
+        """Return the pair of losses that is given, by itself or as two sequences of rounds; None where none is."""
+        if self.pair is None and len(self._given_inputs()) == 2:
+            left, right = self.inputs().values()
+            pair = pair_of(left, right, claim, rounds)
+            return None if pair is None else (pair,)
         return None if self.pair is None else (self.pair,)
 
     def _check_mechanism(self, target: object) -> None:
@@ -355,7 +361,7 @@ class Prepared:
     @property
     def of_sequences(self) -> bool:
         """Whether a learner is audited on sequences of rounds, as a mechanism is on inputs."""
-        return not self.is_mechanism and self.task.has_inputs
+        return not self.is_mechanism and self.task.has_inputs and self.pairs is None
 
     @property
     def played(self) -> Any:

@@ -402,3 +402,39 @@ def test_a_learner_that_needs_contexts_is_told_where_they_come_from(learner, pla
     assert str(error.value).count("a method observe, which plain losses never call: give inputs, or left") == 1
     given = [{"losses": [1.0, 0.0], "context": 0}], [{"losses": [1.0, 0.0], "context": 1}]
     assert audit(learner, left=given[0], right=given[1], runs=2000).verdict is Verdict.FALSIFIED
+
+
+@pytest.mark.parametrize(
+    ("learner", "claim", "rounds"),
+    [
+        (Exp3(arms=2, eta=0.5, gamma=0.02), Claim(epsilon=6.0, losses="symmetric"), 4),
+        (BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1), Claim(epsilon=1.0), 2),
+        (
+            BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1),
+            Claim(epsilon=1.0, surface="release", neighbours="zero-out"),
+            2,
+        ),
+    ],
+)
+def test_a_pair_of_losses_has_one_answer_however_it_is_given(learner, claim, rounds):
+    """One answer came from the law that the learner states, the other from a black box: 6.47 and 4.92 of one pair."""
+    rest = [[0.5, 0.5]] * (rounds - 1)
+    left, right = [[1.0, 1.0], *rest], [[0.0, 0.0], *rest]
+    both = [
+        falsify(learner, claim, runs=4000, **given)
+        for given in ({"pair": Pair(left, right)}, {"left": left, "right": right})
+    ]
+    assert both[0].certificate == both[1].certificate
+    assert both[0].attack == both[1].attack
+    assert isinstance(both[1].pair, Pair)
+
+
+def test_what_is_more_than_a_pair_of_losses_is_played_as_it_is():
+    learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
+    left, right = [[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]
+    for given in (
+        {"left": left, "right": right, "rounds": 3},
+        {"left": [{"user": "a", "losses": r} for r in left], "right": [{"user": "a", "losses": r} for r in right]},
+        {"left": [[-0.0, 0.0], [1.0, 1.0]], "right": [[0.0, 0.0], [1.0, 1.0]]},
+    ):
+        assert not isinstance(falsify(learner, Claim(epsilon=1.0), runs=200, **given).pair, Pair)
