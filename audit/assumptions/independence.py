@@ -13,8 +13,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections import deque
-from types import CellType, FunctionType
+from types import FunctionType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +60,8 @@ _PLAIN = 5.0
 
 #: Between the numbers of a learner's blocks and those of the same checks of a mechanism.
 _BEYOND = 64
-#: Runs of the blocks that a copy of the mechanism plays, and globals that may be a memory.
-_FEW, _MEMORY = 8, (dict, list, set, bytearray, np.ndarray, deque)
+#: Runs of the blocks that a copy of the mechanism plays.
+_FEW = 8
 
 _STATE = (
     "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator alone "
@@ -135,35 +134,23 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
 
 
 def _copy(mechanism: object) -> object:
-    """Return a copy with a memory of its own, as far as it is seen: attributes, closures, defaults, named globals.
+    """Return a copy of an object with attributes of its own; None of a function, and of what cannot be copied.
 
-    None where there is nothing to copy, or it cannot be copied.
+    A function's code would go on with globals that the copy does not have: `check_not_drawn_once` empties these.
     """
+    if isinstance(mechanism, FunctionType):
+        return None
     try:
+        walk = walked(mechanism)
+        memo = not_copied(walk)[1]  # what is too large is shared, and what lies in a module, a class or a closure too
+        for name, (owner, _) in walk.places.items():
+            if owner is not mechanism:
+                memo[id(walk.found[name][0])] = walk.found[name][0]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _copied(mechanism)
+            return copy.deepcopy(mechanism, memo)
     except Exception:  # such as a lock or an open file: then this check is left out
         return None
-
-
-def _copied(mechanism: object) -> object:
-    memo = not_copied(walked(mechanism))[1]  # what is too large is shared
-    if not isinstance(mechanism, FunctionType):
-        return copy.deepcopy(mechanism, memo)
-    known = mechanism.__globals__
-    memory = {name: known[name] for name in mechanism.__code__.co_names if isinstance(known.get(name), _MEMORY)}
-    cells = tuple(CellType(copy.deepcopy(cell.cell_contents, memo)) for cell in mechanism.__closure__ or ())
-    twin = FunctionType(
-        mechanism.__code__,
-        {**known, **copy.deepcopy(memory, memo)},
-        mechanism.__name__,
-        copy.deepcopy(mechanism.__defaults__, memo),
-        cells,
-    )
-    twin.__kwdefaults__ = copy.deepcopy(mechanism.__kwdefaults__, memo)
-    twin.__dict__.update(copy.deepcopy(mechanism.__dict__, memo))
-    return twin
 
 
 def _played(mechanism: object, pair: DataPair, seed: int, block: int, runs: int) -> tuple[object, ...]:

@@ -150,6 +150,61 @@ def test_a_memory_is_refused(mechanism):
         audit(mechanism)
 
 
+GENERATOR = {}
+
+
+def of_helper(data, rng):
+    GENERATOR["rng"] = rng
+    return data[0] + helper()
+
+
+def helper():
+    return GENERATOR["rng"].laplace(0, 1)
+
+
+class OfMethod:
+    def draw(self):
+        return helper()
+
+
+def of_method(data, rng):
+    GENERATOR["rng"] = rng
+    return data[0] + OfMethod().draw()
+
+
+class OfAttribute:
+    def __init__(self):
+        self.kept = GENERATOR
+
+    def __call__(self, data, rng):
+        self.kept["rng"] = rng
+        return data[0] + helper()
+
+
+def keeps_by_helper(data, rng):
+    return kept_answer(tuple(data), data[0] + rng.laplace(0, 1))
+
+
+def kept_answer(key, answer):
+    return CACHE.setdefault(key, answer)
+
+
+@pytest.mark.parametrize("mechanism", [of_helper, of_method, OfAttribute(), keeps_by_helper])
+def test_a_mechanism_is_judged_as_its_wrapper(mechanism):
+    """Helpers go on with the globals of their module, so no copy of a function may have others."""
+
+    def wrapper(data, rng):
+        return mechanism(data, rng)
+
+    for one in (mechanism, wrapper):
+        if mechanism is not keeps_by_helper:
+            check_replay(one, PAIR, 0)
+            continue
+        CACHE.clear()
+        with pytest.raises(LearnerError, match="draws once for all runs"):
+            check_replay(one, PAIR, 0)
+
+
 def shared(order):
     def mechanism(data, draws, runs):
         return data[0] + order(draws.generator, runs)
