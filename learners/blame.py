@@ -160,7 +160,7 @@ def extra_or_reason(what: str, make: Callable[[], Extra]) -> tuple[Extra | None,
     """Return an extra of a verdict and nothing, or None and why it is missing: its faults do not cost the verdict.
 
     Ctrl-C, a request to exit and full memory are passed on, also where they became another error, and so is what
-    ends a whole run: an error whose class says `ends_run`.
+    ends a whole run: an error whose class says `ends_run`. What the target raises itself is a fault like any other.
 
     Examples
     --------
@@ -169,8 +169,8 @@ def extra_or_reason(what: str, make: Callable[[], Extra]) -> tuple[Extra | None,
     """
     try:
         return make(), ()
-    except Exception as error:
-        if any(isinstance(one, _ENDING) or getattr(type(one), "ends_run", False) for one in _behind(error)):
+    except BaseException as error:
+        if any(map(_ending, _behind(error))):
             raise
         blame = blamed(error)
         ours = isinstance(blame, LearnerError | LossError) or deliberate(blame)
@@ -178,8 +178,13 @@ def extra_or_reason(what: str, make: Callable[[], Extra]) -> tuple[Extra | None,
         return None, (MissingExtra(what, reason or said(blame)),)
 
 
-#: What no extra survives.
-_ENDING = (KeyboardInterrupt, SystemExit, MemoryError)
+def _ending(error: BaseException) -> bool:
+    """Tell whether no extra survives an error: a request to end, unless the target raised it, or full memory."""
+    if isinstance(error, KeyboardInterrupt):
+        return not raised_by_target(error)
+    if not isinstance(error, Exception):
+        return audited_code(error) is None
+    return isinstance(error, MemoryError) or getattr(type(error), "ends_run", False)
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:

@@ -1,19 +1,27 @@
 """No fault of a trace, of shrinking, of a blind spot, of an exact value or of a figure costs a verdict."""
 
 import json
+import signal
+import sys
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import strategies as st
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
+from overclaim.audit.assumptions.blocks import LearnerBlock, draws_of
+from overclaim.audit.assumptions.mechanism_runs import DataPair, run_block
 from overclaim.audit.plans.ledger import LedgerError
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.cluster import ClusterError
 from overclaim.audit.play.execution import Execution
+from overclaim.audit.play.pairs import Pair
+from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.learners.blame import MissingExtra, extra_or_reason
 from overclaim.learners.protocol import LearnerError
+from overclaim.learners.scalar import Scalar
 from overclaim.reports.command_line import running
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.markdown import markdown
@@ -200,19 +208,61 @@ def test_a_self_test_that_fails_costs_no_record(tmp_path, monkeypatch):
     assert running.exit_code(record) == 70
 
 
-@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, MemoryError, LedgerError, ClusterError])
-def test_what_ends_a_run_ends_it_in_an_extra_too(ending):
-    with pytest.raises(ending):
-        extra_or_reason("extra", fails(ending()))
-
+@pytest.mark.parametrize(
+    ("end", "ending"),
+    [
+        (partial(signal.raise_signal, signal.SIGINT), KeyboardInterrupt),
+        (sys.exit, SystemExit),
+        *((fails(ending()), ending) for ending in (MemoryError, LedgerError, ClusterError)),
+    ],
+    ids=["SIGINT", "exit", "memory", "ledger", "cluster"],
+)
+def test_what_ends_a_run_ends_it_in_an_extra_too(end, ending):
     def hidden():
         try:
-            raise ending
+            end()
         except BaseException as error:
             raise ValueError("in its place") from error
 
-    with pytest.raises(ValueError, match="in its place"):
-        extra_or_reason("extra", hidden)
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
+    try:
+        with pytest.raises(ending):
+            extra_or_reason("extra", end)
+        with pytest.raises(ValueError, match="in its place"):
+            extra_or_reason("extra", hidden)
+    finally:
+        signal.signal(signal.SIGINT, inherited)
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_a_target_raises_itself_costs_no_verdict(ending):
+    """It passed for Ctrl-C or a request to exit, and the claim was lost: by a class, and by a mechanism."""
+
+    def raising(data, rng):
+        raise ending
+
+    class Raises:
+        feedback = "full"
+
+        def __init__(self, arms, rounds, rng):
+            pass
+
+        def act(self):
+            raise ending
+
+        def update(self, losses):
+            pass
+
+    pair = Pair([[0.0, 1.0]], [[1.0, 0.0]])
+    learner = Scalar(Raises, arms=2, rounds=1)
+    for make in (
+        fails(ending()),
+        lambda: play(learner, pair, draws_of(0, LearnerBlock.OTHER), 2),
+        lambda: run_block(raising, DataPair([0], [1]), draws_of(0, LearnerBlock.OTHER), 2),
+    ):
+        found, (missing,) = extra_or_reason("extra", make)
+        assert (found, missing.what) == (None, "extra")
+        assert ending.__name__ in missing.reason
 
 
 def test_an_error_whose_text_raises_is_a_reason_too():
