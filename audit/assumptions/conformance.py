@@ -186,11 +186,13 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     if (where := _difference(first, again)) is not None:
         raise LearnerError(
             f"{name} keeps state between runs, or draws from elsewhere than its own generator: "
-            f"the same block played again gave other actions (round {where[0]}, run {where[1]}); {GLOBAL_CURE}"
+            f"the same block played again gave other actions (round {where[0]}, run {where[1]}){_cure(learner)}"
         )
     varied = _difference(first, np.broadcast_to(first[..., :1], first.shape)) is not None
     if varied and _difference(first, other) is None:
-        raise LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
+        raise LearnerError(
+            f"{name} draws from a generator with a fixed seed: two blocks gave the same actions{_cure(learner)}"
+        )
     if isinstance(learner, Scalar):
         check_not_pushed_out(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few).actions)
     _check_interaction(learner, pair, first, traces, seed)
@@ -235,10 +237,15 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
     )
     if np.array_equal(traces, new_traces):
         if (where := _difference(first[..., kept], second[..., kept])) is not None:
-            raise LearnerError(f"{fed} (round {where[0]}, run {where[1]})")
+            raise LearnerError(f"{fed} (round {where[0]}, run {where[1]}){_cure(learner)}")
     # Where the number of draws depends on the losses, the same key no longer means the same draws: compare the laws.
     elif homogeneity_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
-        raise LearnerError(f"{fed} in law")
+        raise LearnerError(f"{fed} in law{_cure(learner)}")
+
+
+def _cure(learner: Learner) -> str:
+    """Return what cures global randomness, of a plain class: its runs share a global generator, seeded or not."""
+    return f"; {GLOBAL_CURE}" if isinstance(learner, Scalar) and not learner.global_random else ""
 
 
 def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:

@@ -13,7 +13,7 @@ from overclaim.audit.play.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.problems.domains import EntropySimplex
-from overclaim.learners.scalar import as_learner
+from overclaim.learners.scalar import Scalar, as_learner
 from overclaim.mechanisms.noise import Laplace
 
 EXP3 = Exp3(arms=3, eta=0.5, gamma=0.1)
@@ -444,3 +444,42 @@ def test_an_audit_refuses_runs_that_interact(pool):
 
     with pytest.raises(LearnerError, match="the runs of Pools interact"):
         falsify(Pools(), Claim(epsilon=1.0), rounds=6, runs=1000, seed=0)
+
+
+class SeededOnce:
+    """Draws in `update` from a global generator that `__init__` alone seeds: for all runs, which play side by side."""
+
+    feedback = "full"
+
+    def __init__(self, arms, rounds, rng):
+        self.totals = np.zeros(arms)
+        np.random.seed(7)
+
+    def act(self):
+        return int(self.totals.argmin())
+
+    def update(self, losses):
+        self.totals += losses + np.random.laplace(size=self.totals.size)
+
+
+class SeededByRun(SeededOnce):
+    """Its draws are as many as its losses say: it shifts the draws of other runs."""
+
+    def __init__(self, arms, rounds, rng):
+        super().__init__(arms, rounds, rng)
+        np.random.seed(int(rng.integers(2**31)))
+
+    def update(self, losses):
+        self.totals[0] += np.random.laplace(size=1 if losses[0] < 0.5 else 2).sum()
+
+
+@pytest.mark.parametrize(("learner", "refusal"), [(SeededOnce, SEED), (SeededByRun, INTERACT)])
+def test_a_refusal_names_what_cures_global_randomness(learner, refusal):
+    with pytest.raises(LearnerError, match=rf"{refusal}.*played with --global-random"):
+        check_fresh(Scalar(learner, 2, 8), PAIR, 0)
+    check_fresh(Scalar(learner, 2, 8, global_random=True), PAIR, 0)
+
+
+def test_a_refusal_that_no_option_cures_names_none():
+    with pytest.raises(LearnerError, match="two blocks gave the same actions$"):
+        check_fresh(batched_bug(start=fixed_seed, act=own_draws)(), PAIR, 0)
