@@ -1,4 +1,4 @@
-"""JSON Schema as a Hypothesis strategy: the part of draft 2020-12 that describes inputs.
+"""JSON Schema as a Hypothesis strategy: the part of draft 2020-12 that describes inputs, and tuples of draft 7.
 
 Our own, and small: hypothesis-jsonschema was last released in February 2024, and draws nothing from schemas with
 `prefixItems`. Neighbours of what is drawn are held against the schema itself, by jsonschema.
@@ -7,7 +7,8 @@ Our own, and small: hypothesis-jsonschema was last released in February 2024, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...learners.blame import said
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 #: A part of a schema that is an object: its keywords and what they say.
 Schema = Mapping[str, Any]
 #: Keywords that say nothing of which data fits, or that are read where they are needed.
-_SILENT = {"$schema", "$id", "$comment", "$defs", "title", "description", "default", "examples"}
+_SILENT = {"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples"}
+#: Keywords whose value is a schema or a list of them, and those whose value is an object of schemas by name.
+_SCHEMAS = {"items", "prefixItems", "additionalItems", "additionalProperties", "anyOf", "oneOf"}
+_NAMED_SCHEMAS = {"properties", "$defs", "definitions"}
+#: What draft 7 calls the keywords of a tuple.
+_DRAFT_7 = {"prefixItems": "items", "items": "additionalItems"}
 _OF_TYPES: dict[str, set[str]] = {
     "null": set(),
     "boolean": set(),
@@ -36,7 +42,7 @@ _DEEPEST = 20
 
 
 class SchemaError(ValueError):
-    """A schema that is none, or that says what is not known here."""
+    """A schema that is none, or that says what is not known here; its message names the place, as a JSON path."""
 
 
 def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> SearchStrategy[tuple[object, object]]:
@@ -45,7 +51,8 @@ def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> 
     Parameters
     ----------
     schema : dict
-        Values of `enum` and `const` may have the tags of `data`: `{"$float": "nan"}`.
+        Of draft 2020-12, or of draft 7, where `"items": [...]` is a tuple. Values of `enum` and `const` may have the
+        tags of `data`: `{"$float": "nan"}`.
     relation : str or callable
         As in `neighbours`.
 
@@ -58,23 +65,74 @@ def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> 
     from jsonschema.exceptions import SchemaError as Invalid
 
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(modern := _modern(schema))
     except Invalid as error:
-        raise SchemaError(f"the schema of inputs is none: {' '.join(error.message.split())[:200]}") from None
+        why, place = " ".join(error.message.split())[:200], _json_path(schema, error.absolute_path)
+        raise SchemaError(f"the schema of inputs is invalid: {why} (at {place})") from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise SchemaError(f"the schema of inputs is none: {said(error)}") from None
-    fits = Draft202012Validator(schema).is_valid
-    return neighbours(_Reader(schema).strategy(schema), relation, where=lambda data: fits(to_json(data)))
+        raise SchemaError(f"the schema of inputs is invalid: {said(error)} (at $)") from None
+    fits = Draft202012Validator(modern).is_valid
+    return neighbours(_Reader(schema, modern).strategy(modern), relation, where=lambda data: fits(to_json(data)))
+
+
+def _modern(schema: Any) -> Any:
+    """Return a schema with the tuples of draft 7, `items` and `additionalItems`, as those of draft 2020-12."""
+    if isinstance(schema, list):
+        return [_modern(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    modern = {word: _modern(part) if word in _SCHEMAS else part for word, part in schema.items()}
+    for word in _NAMED_SCHEMAS & schema.keys():
+        if isinstance(schema[word], dict):
+            modern[word] = {name: _modern(part) for name, part in schema[word].items()}
+    more = modern.pop("additionalItems", True)  # which says nothing where items are no tuple
+    if isinstance(first := modern.get("items"), list) and "prefixItems" not in modern:
+        del modern["items"]
+        modern |= {"prefixItems": first, "items": more} if first else {"items": more}
+    return modern
+
+
+def _json_path(schema: Any, place: Iterable[str | int]) -> str:
+    """Return the JSON path of a place in `_modern(schema)`, by the words of the schema itself."""
+    path = "$"
+    for step in place:
+        if isinstance(schema, dict) and isinstance(schema.get("items"), list):
+            step = _DRAFT_7.get(str(step), step)
+        plain = isinstance(step, str) and step.removeprefix("$").isidentifier()
+        path += f".{step}" if plain else f"[{step!r}]"
+        try:
+            schema = schema[step]
+        except (KeyError, IndexError, TypeError):  # what is missing has a place too
+            schema = None
+    return path
 
 
 class _Reader:
-    def __init__(self, whole: object) -> None:
-        self.whole, self.st = whole, import_hypothesis().strategies
+    def __init__(self, whole: object, modern: object) -> None:
+        self.whole, self.modern, self.st = whole, modern, import_hypothesis().strategies
+        #: Where in the schema the part lies that is read.
+        self.place: tuple[str | int, ...] = ()
+
+    def error(self, message: str) -> SchemaError:
+        """Return an error of the part that is read."""
+        return SchemaError(f"{message} (at {_json_path(self.whole, self.place)})")
+
+    @contextmanager
+    def at(self, *place: str | int) -> Iterator[None]:
+        """Read what lies at a place, from the root of the schema."""
+        before, self.place = self.place, place
+        yield
+        self.place = before
+
+    def part(self, schema: Any, depth: int, *steps: str | int) -> Any:
+        """Return the strategy of a part that lies so many steps below the one that is read."""
+        with self.at(*self.place, *steps):
+            return self.strategy(schema, depth)
 
     def strategy(self, schema: Any, depth: int = 0) -> Any:
         """Return the strategy of what fits a part of the schema."""
         if depth > _DEEPEST:
-            raise SchemaError(f"the schema of inputs nests, or refers to itself, more than {_DEEPEST} times")
+            raise self.error(f"the schema of inputs nests, or refers to itself, more than {_DEEPEST} times")
         if schema is True or schema == {}:
             return (
                 self.st.none()
@@ -86,17 +144,22 @@ class _Reader:
         if schema is False:
             return self.st.nothing()
         if "$ref" in schema:
-            return self.strategy(self._referred(schema["$ref"]), depth + 1)
+            place, part = self._referred(schema["$ref"])
+            with self.at(*place):
+                return self.strategy(part, depth + 1)
         if "enum" in schema or "const" in schema:
             values = schema["enum"] if "enum" in schema else [schema["const"]]
-            return self.st.sampled_from([from_json(value) for value in values])
+            try:
+                return self.st.sampled_from([from_json(value) for value in values])
+            except ValueError as error:
+                raise self.error(f"the schema of inputs has a value that is no data: {error}") from None
         for word in ("anyOf", "oneOf"):
             if word in schema:
                 self._check(schema, {word}, "beside anyOf or oneOf")
-                return self.st.one_of([self.strategy(part, depth + 1) for part in schema[word]])
+                return self.st.one_of([self.part(part, depth + 1, word, i) for i, part in enumerate(schema[word])])
         kinds = schema.get("type")
         if kinds is None:
-            raise SchemaError(
+            raise self.error(
                 f"a schema of inputs must say its type, enum, const, anyOf, oneOf or $ref, got {schema!r:.80}"
             )
         kinds = kinds if isinstance(kinds, list) else [kinds]
@@ -117,19 +180,19 @@ class _Reader:
         for word in schema:
             if word not in known | _SILENT:
                 expected = ", ".join(sorted(known - {"type"})) or "nothing else"
-                raise SchemaError(
+                raise self.error(
                     f"the schema of inputs says {word!r}, which is not known {where}: expected {expected}"
                 )
 
-    def _referred(self, place: object) -> object:
+    def _referred(self, place: object) -> tuple[list[str | int], object]:
         if not isinstance(place, str) or not place.startswith("#"):
-            raise SchemaError(f"a schema of inputs may refer to its own parts alone, as #/$defs/NAME, got {place!r}")
-        part = self.whole
-        for name in filter(None, place[1:].split("/")):
+            raise self.error(f"a schema of inputs may refer to its own parts alone, as #/$defs/NAME, got {place!r}")
+        part, steps = self.modern, list[str | int](filter(None, place[1:].split("/")))
+        for name in steps:
             if not isinstance(part, dict) or name not in part:
-                raise SchemaError(f"the schema of inputs has no part {place!r}")
+                raise self.error(f"the schema of inputs has no part {place!r}")
             part = part[name]
-        return part
+        return steps, part
 
     def _integers(self, schema: Schema, depth: int) -> object:
         low, high = _bounds(schema)
@@ -139,7 +202,7 @@ class _Reader:
         if step == 1:
             return self._between(self.st.integers, low, high)
         if not isinstance(step, int):
-            raise SchemaError(f"multipleOf of inputs must be a whole number, got {step!r}")
+            raise self.error(f"multipleOf of inputs must be a whole number, got {step!r}")
         low, high = (None if low is None else -(-low // step)), (None if high is None else high // step)
         return self._between(self.st.integers, low, high).map(lambda number: number * step)
 
@@ -157,7 +220,7 @@ class _Reader:
 
     def _between(self, make: Callable[..., Any], low: float | None, high: float | None, **more: object) -> Any:
         if low is not None and high is not None and low > high:
-            raise SchemaError(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
+            raise self.error(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
         return make(low, high, **more)
 
     def _texts(self, schema: Schema, depth: int) -> object:
@@ -169,19 +232,19 @@ class _Reader:
 
     def _arrays(self, schema: Schema, depth: int) -> object:
         low, high = self._sizes(schema, "minItems", "maxItems")
-        first = [self.strategy(part, depth) for part in schema.get("prefixItems", ())]
+        places = schema.get("prefixItems", ())[:high]
+        first = [self.part(part, depth, "prefixItems", i) for i, part in enumerate(places)]
         items = schema.get("items", not first)
-        rest = high if high is None else max(0, high - len(first))
         if items is False:
             if low > len(first):
-                raise SchemaError(
+                raise self.error(
                     f"nothing fits the schema of inputs: {low} items are too many for {len(first)} places"
                 )
-            return self.st.tuples(*first[: high if high is not None else None]).map(list)
+            return self.st.tuples(*first).map(list)
         more = self.st.lists(
-            self.strategy(items, depth),
+            self.part(items, depth, "items"),
             min_size=max(0, low - len(first)),
-            max_size=rest,
+            max_size=None if high is None else high - len(first),
             unique_by=_text if schema.get("uniqueItems") else None,
         )
         return (
@@ -189,12 +252,14 @@ class _Reader:
         )
 
     def _objects(self, schema: Schema, depth: int) -> object:
-        named = {name: self.strategy(part, depth) for name, part in schema.get("properties", {}).items()}
+        named = {
+            name: self.part(part, depth, "properties", name) for name, part in schema.get("properties", {}).items()
+        }
         needed = set(schema.get("required", ()))
         more = schema.get("additionalProperties", not named)
         low, high = self._sizes(schema, "minProperties", "maxProperties")
         for name in needed - named.keys():
-            named[name] = self.strategy(more if isinstance(more, dict) else True, depth)
+            named[name] = self.part(more if isinstance(more, dict) else True, depth, "additionalProperties")
         fixed = self.st.fixed_dictionaries(
             {name: part for name, part in named.items() if name in needed},
             optional={name: part for name, part in named.items() if name not in needed},
@@ -203,7 +268,10 @@ class _Reader:
             objects = fixed
         else:
             others = self.st.dictionaries(
-                self.st.text(), self.strategy(more, depth), min_size=max(0, low - len(named)), max_size=high
+                self.st.text(),
+                self.part(more, depth, "additionalProperties"),
+                min_size=max(0, low - len(named)),
+                max_size=high,
             )
             objects = self.st.tuples(others, fixed).map(lambda parts: {**parts[0], **parts[1]})
         return objects.filter(lambda data: low <= len(data) and (high is None or len(data) <= high))
@@ -211,7 +279,7 @@ class _Reader:
     def _sizes(self, schema: Schema, least: str, most: str) -> tuple[int, int | None]:
         low, high = int(schema.get(least, 0)), schema.get(most)
         if high is not None and low > high:
-            raise SchemaError(f"nothing fits the schema of inputs: {least} is {low}, and {most} {high}")
+            raise self.error(f"nothing fits the schema of inputs: {least} is {low}, and {most} {high}")
         return low, None if high is None else int(high)
 
 

@@ -481,5 +481,5 @@ def test_a_refusal_names_what_cures_global_randomness(learner, refusal):
 
 
 def test_a_refusal_that_no_option_cures_names_none():
-    with pytest.raises(LearnerError, match="two blocks gave the same actions$"):
+    with pytest.raises(LearnerError, match=r"two blocks gave the same actions$"):
         check_fresh(batched_bug(start=fixed_seed, act=own_draws)(), PAIR, 0)

@@ -155,7 +155,7 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
     [
         (["noisy.py:total", "--inputs", "none.json"], "cannot read the input 'none.json'"),
         (["noisy.py:total", "--inputs", "{"], "expected JSON"),
-        (["noisy.py:total", "--inputs", '{"type": "strange"}'], "the schema of inputs is none"),
+        (["noisy.py:total", "--inputs", '{"type": "strange"}'], "the schema of inputs is invalid"),
         (["noisy.py:total", "--inputs", '{"type": "integer", "minimum": 2, "maximum": 1}'], "nothing fits the schema"),
         (
             ["noisy.py:total", "--inputs", '{"type": "integer"}', "--neighbours", "add-remove"],
