@@ -1,13 +1,15 @@
-"""How NumPy and SciPy handle floating-point errors: our way while we compute, the target's own while it plays.
+"""What a target's module asks of its process: how floating-point errors are handled, and the current folder.
 
-It is the process's. A target that asks them to raise would have our arithmetic raise, and be blamed for that.
+Both are our own while we compute, and the target's while it plays. A target that asks NumPy and SciPy to raise would
+have our arithmetic raise, and be blamed for that. One that goes to another folder would take our relative paths along.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,10 +21,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Handling:
-    """What to do about each kind of error, as `numpy.seterr` and `scipy.special.seterr` take it."""
+    """What to do about each kind of error, as `numpy.seterr` and `scipy.special.seterr` take it, and where to be."""
 
     numpy: Mapping[str, Any]
     special: Mapping[str, Any]
+    #: None stays in the folder that is current.
+    folder: str | None = None
 
     @classmethod
     def now(cls) -> Handling:
@@ -31,14 +35,39 @@ class Handling:
 
     @contextmanager
     def set(self) -> Iterator[None]:
-        """Handle errors so for a while."""
+        """Handle errors so for a while, in that folder."""
         before = special.geterr()
-        with np.errstate(**self.numpy):
+        with np.errstate(**self.numpy), nullcontext() if self.folder is None else _inside(self.folder):
             try:
                 _set_special(self.special)
                 yield
             finally:
                 _set_special(before)
+
+
+def _current() -> str | None:
+    """Return the current folder; None where it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+@contextmanager
+def _inside(folder: str) -> Iterator[None]:
+    before = _current()
+    with suppress(OSError):  # it is gone: what the target looks for there is too
+        os.chdir(folder)
+    try:
+        yield
+    finally:
+        _return(before)
+
+
+def _return(folder: str | None) -> None:
+    if folder is not None and _current() != folder:
+        with suppress(OSError):
+            os.chdir(folder)
 
 
 def _set_special(handling: Mapping[str, Any]) -> None:
@@ -75,9 +104,15 @@ def _set(handling: Handling) -> Iterator[None]:
 @contextmanager
 def loading(place: str) -> Iterator[None]:
     """Load a target's module: what it asks of them is the target's from now on, also where it was loaded before."""
-    with OURS.set():
-        yield
-        asked = Handling.now()
+    before = _current()
+    try:
+        with OURS.set():
+            yield
+            asked = Handling.now()
+        if (folder := _current()) != before:
+            asked = replace(asked, folder=folder)
+    finally:
+        _return(before)
     if asked != OURS:
         _loaded[place] = asked
     _theirs[-1] = _loaded.get(place, OURS)

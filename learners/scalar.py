@@ -18,6 +18,7 @@ from ..mechanisms.parameters import with_plain_numbers
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
 from .blame import name_of, raised, said
 from .checks import check_arms, check_rounds
+from .float_errors import theirs
 from .protocol import Arms, FeedbackKind, Learner, LearnerError
 
 KINDS = get_args(FeedbackKind)
@@ -340,7 +341,8 @@ def weaker_learner(
 def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Mapping[str, object]) -> object:
     given = _arguments(make, set(game), parameters)
     try:
-        return make(**{name: value for name, value in game.items() if name in given} | dict(parameters))
+        with theirs():
+            return make(**{name: value for name, value in game.items() if name in given} | dict(parameters))
     except KeyboardInterrupt:
         raise
     except BaseException as error:

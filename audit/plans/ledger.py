@@ -13,7 +13,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,14 @@ def _task_facts(task: Task) -> dict[str, object]:
     return facts
 
 
+def _current() -> Path:
+    """Return the current folder, or nothing where it is gone: an absolute path does not need it."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path()
+
+
 @dataclass(frozen=True)
 class Ledger:
     """The ledger of one run, by its path: it travels to worker processes, which open connections of their own.
@@ -91,11 +99,19 @@ class Ledger:
         Of the run: everything that its results depend on. All its rows bear it, and no others are read.
     kept : int or None
         Finished claims that a resumed run goes on from; None of a run that begins.
+    folder : Path
+        That a relative path starts from.
     """
 
     path: Path
     key: str = ""
     kept: int | None = None
+    folder: Path = field(default_factory=_current)
+
+    @property
+    def file(self) -> Path:
+        """The same wherever a target has gone meanwhile."""
+        return self.folder / self.path
 
     @classmethod
     def begin(cls, folder: Path, plan: Plan, *, resume: bool) -> Ledger:
@@ -111,9 +127,9 @@ class Ledger:
         facts["environment"] = json.dumps(environment(), sort_keys=True)
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         ledger = cls(folder / NAME, key)
-        if ledger.path.exists() and not ledger.path.is_file():
+        if ledger.file.exists() and not ledger.file.is_file():
             raise ledger.damaged("it is no file")
-        if ledger.path.exists():
+        if ledger.file.exists():
             present, finished = ledger._summary()
             if not resume and any(finished.values()):
                 raise LedgerError(
@@ -139,7 +155,7 @@ class Ledger:
             If it cannot be opened.
         """
         with self.clear_errors():
-            connection = connect(self.path, "rw")
+            connection = connect(self.file, "rw")
             connection.execute("SELECT key FROM about").fetchone()
         return closing(connection)
 
@@ -193,7 +209,7 @@ class Ledger:
             If it cannot be removed.
         """
         ledger = cls(folder / NAME)
-        if not ledger.path.is_file():
+        if not ledger.file.is_file():
             return ""
         try:
             held = f"{_finished_words(ledger._summary()[1])} of an interrupted run"
@@ -206,7 +222,7 @@ class Ledger:
     def remove(self) -> None:
         """Remove the file: its run is finished and its record written."""
         for suffix in ("-wal", "-shm", "-journal", ""):
-            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            Path(f"{self.file}{suffix}").unlink(missing_ok=True)
 
     def outcomes(self) -> dict[int, Any]:
         """Return what was kept of finished claims, by their index.
@@ -252,9 +268,9 @@ class Ledger:
         """Yield a connection, under `clear_errors`."""
         with self.clear_errors():
             if create:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.file.parent.mkdir(parents=True, exist_ok=True)
             # Only `begin` creates the file: a worker that outlives its killed parent must not.
-            with closing(connect(self.path, "rwc" if create else "rw")) as connection:
+            with closing(connect(self.file, "rwc" if create else "rw")) as connection:
                 yield connection
 
     @contextmanager
@@ -297,7 +313,7 @@ class Page:
 
     @cached_property
     def _connection(self) -> sqlite3.Connection:
-        return connect(self.ledger.path, "rw")
+        return connect(self.ledger.file, "rw")
 
     @cached_property
     def _modules(self) -> list[int]:

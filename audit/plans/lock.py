@@ -23,7 +23,7 @@ def owned(folder: Path) -> Iterator[None]:
     ValueError
         If nothing can be written there.
     """
-    path = folder / NAME
+    path = (folder / NAME).absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = _locked(path)

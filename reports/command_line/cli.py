@@ -260,13 +260,14 @@ def run(
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
     plan = _plan(plan_file, seed, libraries=libraries, fast=fast, blind_spots=blind_spots)
     check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file})
+    folder = out.absolute()  # a target may leave the current one
     with owned(out):
         ledger, record = audited(plan, out, resume, restart, jobs, cluster_of(workers, scheduler))
         with resumable(ledger):
             if base is not None:
                 hold_against(record, base, baseline_file, plan, jobs=jobs)
-            write_atomically(out / "record.json", to_text(record))
-            write_atomically(out / "report.html", render(record, jobs=jobs or cores()))
+            write_atomically(folder / "record.json", to_text(record))
+            write_atomically(folder / "report.html", render(record, jobs=jobs or cores()))
         ledger.remove()
     if as_json:
         say(to_text(record), nl=False)
