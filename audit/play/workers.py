@@ -25,6 +25,7 @@ from ...learners.float_errors import handling_of_target, with_handling
 from ...learners.protocol import LearnerError
 from .import_path import keep_own_names
 from .progress import TimeLeft, with_bar
+from .warned import Warned, collected, receive
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -234,7 +235,7 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
     def results() -> Iterator[Result]:
         try:
             for one in finished:
-                yield unwrapped(one)
+                yield _received(one)
         except BrokenProcessPool as error:
             if "un-serialize" in str(error):
                 raise _UnreadableError from None
@@ -320,13 +321,21 @@ def _travels(task: Callable[..., object]) -> bool:
     return True
 
 
-def _in_worker(folder: str, task: Callable[[Item], Result], item: Item) -> Result | Failed:
+def _in_worker(folder: str, task: Callable[[Item], Result], item: Item) -> tuple[Result | Failed, Warned]:
     """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
     keep_own_names()  # the folders of targets came with the path
     if os.environ.get(SAFE) == OURS:  # not for what audited code starts
         del os.environ[SAFE]
     os.chdir(folder)  # without a look at the current one, which may be gone
-    return attempt(task, item)
+    with collected() as warned:
+        return attempt(task, item), warned
+
+
+def _received(sent: tuple[Result | Failed, Warned]) -> Result:
+    """Return the result of another process, or raise why there is none; note what it warned of."""
+    result, warned = sent
+    receive(warned)
+    return unwrapped(result)
 
 
 def _watching() -> object:
@@ -382,7 +391,7 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
     try:
         with _starting():
             future = _one_process().submit(_in_worker, os.getcwd(), partial(with_handling, handling, task), item)
-        result: Result = unwrapped(future.result())
+        result: Result = _received(future.result())
         return result
     except BrokenProcessPool:
         _one_process.cache_clear()

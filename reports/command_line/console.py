@@ -226,8 +226,9 @@ def _ended_by(pressed: list[int]) -> Failure:
 def own_process() -> Iterator[None]:
     """Keep stdout and the end of the process for ourselves while audited code runs.
 
-    What it prints, here or in a worker process, goes to stderr; `os._exit` raises; a stdout that it closes is opened
-    again. A timer that audited code sets and has no handler for raises when it runs out, and ends with the audit.
+    What it prints, here or in a worker process, goes to stderr, and in the end each of its warnings once; `os._exit`
+    raises; a stdout that it closes is opened again. A timer that audited code sets and has no handler for raises when
+    it runs out, and ends with the audit.
     """
     from ...audit.play.progress import begin
 
@@ -241,13 +242,32 @@ def own_process() -> Iterator[None]:
 
     os._exit = refuse  # type: ignore[assignment]
     try:
-        with _timers_kept(), _stdout_kept(), _stderr_there() as stderr, redirect_stdout(_Open(stderr)):
+        with (
+            _each_warning_once(),
+            _timers_kept(),
+            _stdout_kept(),
+            _stderr_there() as stderr,
+            redirect_stdout(_Open(stderr)),
+        ):
             yield
     finally:
         os._exit = ends
         sys.stdout = shown
         if getattr(shown, "closed", False):
             sys.stdout = open(1, "w", encoding=shown.encoding, closefd=False)  # noqa: SIM115
+
+
+@contextmanager
+def _each_warning_once() -> Iterator[None]:
+    """Show warnings in the end, each place that warned once, with a count."""
+    from ...audit.play.warned import collected, lines
+
+    with collected() as warned:
+        try:
+            yield
+        finally:
+            for line in lines(warned):
+                say(f"overclaim: {line}", err=True)
 
 
 @contextmanager
