@@ -33,6 +33,7 @@ from .places import (
     Size,
     Table,
     by_id,
+    check_width,
     from_end,
     placed,
 )
@@ -206,6 +207,7 @@ class Encoder:
         """Learn the places and the categories."""
         shape, numbers = vectors(outputs)
         if numbers is not None:
+            check_width(len(numbers))
             return cls(shape, tuple(_place_of_row((i,) if shape else (), row) for i, row in enumerate(numbers)))
         rows = rows_of(outputs)
         seen: dict[Path, _Seen] = defaultdict(_Seen)

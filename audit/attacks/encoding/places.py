@@ -20,6 +20,8 @@ from .objects import category, plain
 
 #: The most levels of nesting.
 MOST_LEVELS = 50
+#: The most numbers that one output may hold side by side: with more even the smallest audit takes minutes.
+MOST_COLUMNS = 2**14
 #: Where the places of a dictionary's keys stand, beside its keys and values; the records of a table, by their ids; and
 #: the last parts of a list by how far they are from its end, the most of them.
 ORDER, BY_ID, FROM_END, MOST_FROM_END = -1, -2, -3, 4
@@ -150,7 +152,30 @@ def placed(outputs: Sequence[object]) -> Iterator[Placed]:
     LearnerError
         For what cannot be read, such as a coroutine.
     """
+    if outputs:
+        check_width(_width(outputs[0]))
     return within((), np.arange(len(outputs)), outputs)
+
+
+def check_width(columns: int) -> None:
+    """Raise LearnerError for outputs that are too wide to be audited in any reasonable time."""
+    if columns > MOST_COLUMNS:
+        raise LearnerError(
+            f"the mechanism returned an output of {columns:,} columns, more than the {MOST_COLUMNS:,} that an audit "
+            "reads: return fewer, such as those that one record changes"
+        )
+
+
+def _width(output: Any, levels: int = MOST_LEVELS) -> int:
+    """Return how many scalars an output holds."""
+    if isinstance(output, str | bytes) or not levels:
+        return 1
+    if isinstance(size := getattr(output, "size", None), int):  # of arrays and data frames
+        return size
+    if isinstance(output, Set | Sequence | Mapping):
+        parts = output.values() if isinstance(output, Mapping) else output
+        return sum(_width(part, levels - 1) for part in parts)
+    return 1
 
 
 def of_one_type(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
@@ -193,6 +218,7 @@ def _nested(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
         return
     if len(path) == MOST_LEVELS:
         raise LearnerError(f"the mechanism returned more than {MOST_LEVELS} levels of nesting")
+    check_width(max(map(len, parts)))
     kind, each = type(one).__name__, 2 if isinstance(one, Mapping) else 1  # a key and what it holds
     yield path, runs, [Size(kind, each * len(part)) for part in parts]
     if tables := [(run, Table(part)) for run, part in zip(runs.tolist(), parts, strict=True) if Table.is_in(part)]:
