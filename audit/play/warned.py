@@ -37,7 +37,7 @@ def collected() -> Iterator[Warned]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", append=True)  # Python forgets what it has shown, and would show it again
-        warnings.showwarning = note
+        warnings.showwarning = note  # type: ignore[assignment]
         _collecting.append(here)
         try:
             yield here
