@@ -117,7 +117,7 @@ BITS = "the low-order bits of its floats were not read: --bits does"
         ("data + rng.laplace()", ("--stop", "early"), True),
         ("data + rng.laplace()", ("--bits",), False),
         ("data + round(rng.laplace())", (), False),
-        ("int(rng.integers(10**9))", (), False),
+        ("int(rng.integers(10**9)) + data", (), False),
         ("f'{data + rng.laplace()} in all'", (), False),
         ("round(4 * (data + rng.laplace())) / 4", (), False),
     ],
