@@ -64,7 +64,7 @@ def claim_record(
         "rounds": prepared.rounds,
         "arms": getattr(prepared.target, "arms", None),
         "mechanism": prepared.is_mechanism,
-        "parameters": {name: parameter(value) for name, value in task.parameters.items()},
+        "parameters": {name: parameter(value) for name, value in task.named_parameters().items()},
         **promise,
         **known,
         "verdict": result.verdict.value,
@@ -115,7 +115,7 @@ def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
     Of a learner's rounds in words too: what is replaced.
     """
     task, own = prepared.task, result.claim.neighbours
-    named = prepared.relation or (own if task.input_schema is None else task.neighbours)
+    named = prepared.relation or (own if task.input_schema is None else task.relation)
     return {"neighbours": named, "relation": None if prepared.is_mechanism else neighbours_words(own)}
 
 
@@ -124,7 +124,7 @@ def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
     task = prepared.task
     schema = None if task.input_schema is None else read_schema(task.input_schema)
     return {
-        "inputs": None if schema is None else {"schema": schema, "relation": task.neighbours},
+        "inputs": None if schema is None else {"schema": schema, "relation": task.relation},
         "searched": None if result.searched is None else result.searched.facts(),
         "replayable": not task.os_random,
         "outputs_digest": result.outputs_digest,

@@ -74,7 +74,7 @@ def _place(task: Task) -> str:
 
 
 def _task_facts(task: Task) -> dict[str, object]:
-    facts = {name: value for name, value in vars(task).items() if name not in ("pair", "said")}
+    facts = {name: value for name, value in vars(task).items() if name != "pair"}
     facts["parameters"] = dict(task.parameters)
     facts["pair"] = None if task.pair is None else task.pair.to_json()
     return facts

@@ -24,6 +24,7 @@ from .options import ALLOWED, OPTIONS
 from .paths import read_text
 from .plan_schema import PLAN
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
+from .request import game_of
 from .targets import convert
 from .tasks import Task
 
@@ -144,19 +145,10 @@ def runs_of(entry: Entry, case: Case) -> int:
 
 def case_task(entry: Entry, case: Case, seed: int, confidence: float) -> Task:
     """Return the audit of a row of the literature."""
-    chosen = {"calibration": case.calibration, **case.parameters}
     return Task(
         target=entry.name,
-        # A claim that depends on T is the entry's own; any other is stated by the case.
-        epsilon=None if entry.claim_epsilon else case.epsilon,
-        delta=entry.delta if case.delta is None else case.delta,
-        rounds=case.rounds or entry.rounds,
-        arms=case.arms or entry.arms,
-        losses=case.losses or entry.losses,
-        neighbours=case.neighbours,
-        surface=case.surface,
+        **{**game_of(entry, case), "delta": entry.delta if case.delta is None else case.delta},
         budget=Budget(runs_of(entry, case), seed, confidence),
-        parameters=chosen,
         pair=None if case.pair is None else Pair(*case.pair),
         blind_spot=True,
         untested=case.untested or None,
@@ -217,7 +209,7 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         except OverflowError:
             raise ValueError(f"{lines.at(key, index)}: {key} must be finite, got a number beyond all floats") from None
     values.pop("regret", None)
-    said = {key: values.pop(key) for key in ("runs", "stop") if key in values}
+    spent = {key: values.pop(key) for key in ("runs", "stop") if key in values}
     for key in claim:
         if _has_time(claim[key]):
             raise ValueError(f"{lines.at(key, index)}: {key} has a date or a time, which no record holds: quote it")
@@ -231,9 +223,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
             **values,
             measure=stated_measure({**values, **stated}),
             blind_spot=True,
-            budget=Budget(seed=seed, confidence=confidence, **said),
-            said=tuple(claim),
-        ).in_example()
+            budget=Budget(seed=seed, confidence=confidence, **spent),
+        ).resolved()
         if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()
     except RelationError as error:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from ...learners.catalogue.entries import entries
+from ...learners.catalogue.entries import Case, Entry, entries
 from ...learners.checks import check_game
 from ...mechanisms.claim import EXPECTATIONS, NEIGHBOURS
 from ...mechanisms.libraries.catalogue import PREFIX
@@ -25,16 +25,20 @@ from ..play.execution import BUDGET, Budget
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
 from .options import ALLOWED
+from .targets import convert
 
-#: Options of learners and their defaults: a mechanism is refused with another value.
-_GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
-#: Options of mechanisms alone.
+#: What says something of a learner's game.
+_GAME = ("rounds", "arms", "losses", "neighbours", "surface", "parameters")
+#: Options of learners alone, and of mechanisms alone.
+_OF_LEARNERS = ("rounds", "arms", "losses", "pair", "surface", "neighbours", "fast")
 _OF_MECHANISMS = ("bits", "os_random", "call_limit", "attributes")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of one audit: a target, a setting, a budget, an expectation. What is None is the target's default.
+    """What is asked of one audit: a target, a setting, a budget, an expectation. What is None is not said.
+
+    `resolved` fills in what is not said of a catalogue learner's game.
 
     `epsilon` is the claim, unless `measure` is. It also sets the noise of a catalogue target that has an epsilon,
     unless `parameters` do, or it is 0.
@@ -43,7 +47,6 @@ class Request:
     sequences of rounds.
     If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
     noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
-    `said` names what was said, be it as usual: who asks for actions is not shown what is released.
     """
 
     target: str
@@ -53,8 +56,8 @@ class Request:
     rounds: int | None = None
     arms: int | None = None
     losses: str | None = None
-    neighbours: str = "replace"
-    surface: str = "actions"
+    neighbours: str | None = None
+    surface: str | None = None
     budget: Budget = BUDGET
     parameters: Mapping[str, object] = field(default_factory=dict)
     pair: Pair | None = None
@@ -72,7 +75,6 @@ class Request:
     untested: str | None = None
     expected: str | None = None
     note: str = ""
-    said: Collection[str] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.untested not in (None, ALLOWED):
@@ -84,38 +86,60 @@ class Request:
             raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
         check_attributes(self.attributes)
         if not self.near_by_function:
-            Relation.parse(self.neighbours)
+            Relation.parse(self.relation)
         if self.fast:
             require_numba()
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 
-    def in_example(self) -> Self:
-        """Return the task in its catalogue entry's example game, where it says nothing of another game itself."""
+    def resolved(self) -> Self:
+        """Return the request with the whole game of a catalogue learner; any other request is returned as it is.
+
+        Each field is what is said, else the entry's example's, else the entry's, else the usual one. Worlds that are
+        given say how many rounds the game has.
+        """
         entry = entries().get(self.target)
-        of_game = ("rounds", "arms", "losses", "neighbours", "surface", "parameters")
+        if entry is None:
+            return self
+        usual = {"neighbours": self.relation, "surface": "actions", "epsilon": None, "delta": None}
+        game = {**usual, **{name: getattr(entry, name) for name in ("rounds", "arms", "losses")}, "parameters": {}}
+        if entry.example is not None:
+            game |= game_of(entry, entry.example)
+        game["rounds"] = self.worlds_rounds or game["rounds"]
+        if self.pair is not None and self.pair.length not in (None, game["arms"]):
+            game["arms"] = entry.arms
+        parameters = {**self._of_example(entry, game), **self.parameters}
+        said = {*parameters, *(("epsilon", "delta") if self.measure is not None else ())}
+        filled = {name: value for name, value in game.items() if getattr(self, name) is None and name not in said}
+        return replace(self, **filled | {"parameters": parameters})
+
+    def _of_example(self, entry: Entry, game: Mapping[str, Any]) -> dict[str, object]:
+        """Return the parameters that an example sets; with a claim in another measure its epsilon sets the noise.
+
+        If something of the game is said, a usual calibration or epsilon is not named: older records do not name it.
+        """
+        noise = {} if self.measure is None else {name: game[name] for name in ("epsilon", "delta")}
+        found = {name: value for name, value in {**noise, **game["parameters"]}.items() if value is not None}
+        if not any(getattr(self, name) for name in _GAME):
+            return found
+        usual = vars(entry.setting())
+        return {name: value for name, value in found.items() if name not in usual or value != usual[name]}
+
+    def named_parameters(self) -> dict[str, object]:
+        """Return the parameters that a record names.
+
+        A default in place of an example's value is not named: older records of the same game do not name it.
+        """
+        entry = entries().get(self.target)
         if entry is None or entry.example is None:
-            return self
-        if any(name in self.said or getattr(self, name) != _UNSAID[name] for name in of_game):
-            return self
-        case = entry.example
-        worlds = self.worlds_rounds, None if self.pair is None else self.pair.length
-        game = case.rounds or entry.rounds, case.arms or entry.arms
-        if any(given not in (None, own) for given, own in zip(worlds, game, strict=True)):
-            return self
-        noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
-        noise = {name: getattr(case, name) if value is None else value for name, value in noise.items()}
-        own = {} if self.measure is None else {name: value for name, value in noise.items() if value is not None}
-        return replace(
-            self,
-            **(noise if self.measure is None else {}),
-            rounds=case.rounds or entry.rounds,
-            arms=case.arms or entry.arms,
-            losses=case.losses or entry.losses,
-            neighbours=case.neighbours,
-            surface=case.surface,
-            parameters={"calibration": case.calibration, **own, **case.parameters},
-        )
+            return dict(self.parameters)
+        kinds, defaults = entry.parameters, entry.defaults
+        usual = {name: defaults[name] for name in entry.example.parameters}
+        return {
+            name: value
+            for name, value in self.parameters.items()
+            if name not in usual or convert(name, value, kinds[name]) != usual[name]
+        }
 
     @property
     def _stated(self) -> Measure | None:
@@ -132,17 +156,21 @@ class Request:
     @property
     def near_by_function(self) -> bool:
         """Whether the relation is a function of the user's, FILE.py:NAME."""
-        return ".py:" in self.neighbours
+        return ".py:" in self.relation
+
+    @property
+    def relation(self) -> str:
+        """The neighbour relation in words: that of replaced records where none is said."""
+        return "replace" if self.neighbours is None else self.neighbours
 
     @property
     def claimed_neighbours(self) -> str:
         """The neighbours of a learner's claim."""
-        return f"{BY_FUNCTION}{self.neighbours.rpartition(':')[2]}" if self.near_by_function else self.neighbours
+        return f"{BY_FUNCTION}{self.relation.rpartition(':')[2]}" if self.near_by_function else self.relation
 
     def relation_of(self, entry: LibraryEntry) -> str:
         """Return the relation that is asked for; an entry's own where only one is possible."""
-        unsaid = self.neighbours == "replace" and "neighbours" not in self.said
-        return entry.relations[0] if unsaid and len(entry.relations) == 1 else self.neighbours
+        return entry.relations[0] if self.neighbours is None and len(entry.relations) == 1 else self.relation
 
     def inputs(self) -> dict[str, Any]:
         """Return those inputs of a mechanism that are given, by their side."""
@@ -169,13 +197,10 @@ class Request:
 
         `relation` says whether one is heeded, as it is where inputs are searched.
         """
-        given = [name for name in ("rounds", "arms", "losses", "pair") if getattr(self, name) is not None]
+        given = [name for name in _OF_LEARNERS if getattr(self, name) not in (None, False)]
+        if relation or self.input_schema is not None:
+            given = [name for name in given if name != "neighbours"]
         given += more
-        relation = relation or self.input_schema is not None
-        usual = {name: value for name, value in _GAME.items() if not (relation and name == "neighbours")}
-        given += [
-            name for name, value in usual.items() if getattr(self, name) != value or (value and name in self.said)
-        ]
         if given:
             why = "; a relation is for inputs that are searched" if "neighbours" in given else ""
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}{why}")
@@ -187,42 +212,40 @@ class Request:
 
     def _check_learner(self) -> None:
         """Raise ValueError for what a learner does not take: no option may go unheeded."""
-        if given := [name for name in _OF_MECHANISMS if getattr(self, name) != _UNSAID[name]]:
+        if given := [name for name in _OF_MECHANISMS if getattr(self, name) != getattr(Request, name)]:
             raise ValueError(f"{', '.join(given)}: only mechanisms take that, {self.target} is a learner")
         if not self.has_inputs:
-            if self.neighbours not in NEIGHBOURS:
+            if self.relation not in NEIGHBOURS:
                 known = f"{', '.join(NEIGHBOURS)}, or of rounds that are searched or given (inputs; left and right)"
                 raise ValueError(
                     f"{self.target} is a learner: neighbours must be one of {known}, got {self.neighbours!r}"
                 )
             return
         if not self.near_by_function:
-            RoundRelation(Relation.parse(self.neighbours))  # raises where it cannot apply
+            RoundRelation(Relation.parse(self.relation))  # raises where it cannot apply
         self._check_inputs()
         if also := [name for name in ("pair", "fast") if getattr(self, name)]:
             raise ValueError(f"{self.target} takes either inputs, or left and right, or {' and '.join(also)}")
 
     def command(self) -> str:
-        """Return the command that replays this audit."""
+        """Return the command that replays this audit: it says the whole game of a catalogue learner."""
+        game = self.resolved()
         # A file whose name looks like an option.
         words = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
         words += option_words(self.measure) if self.measure is not None else []
         for name in ("epsilon", "delta", "rounds", "arms", "losses"):
-            value = getattr(self, name)
+            value = getattr(game, name)
             words += [] if value is None else [f"--{name}", number_text(value)]
         words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
-        bare = replace(self, said=())
         for holder, name in (
-            (self, "surface"),
-            (self, "neighbours"),
+            (game, "surface"),
+            (game, "neighbours"),
             (self.budget, "confidence"),
             (self.budget, "stop"),
         ):
             value, usual = getattr(holder, name), getattr(type(holder), name)
-            # Without a word of the game a catalogue's name would be audited in its example.
-            shown = value != usual or (name == "surface" and bare.in_example() is not bare)
-            words += [f"--{name}", number_text(value)] if shown else []
-        for name, value in self.parameters.items():
+            words += [f"--{name}", number_text(value)] if value != usual else []
+        for name, value in game.parameters.items():
             words += ["--set", f"{name}={number_text(value)}"]
         for side, value in self._given_inputs().items():
             words += [f"--{side}", written(value)]
@@ -244,5 +267,20 @@ class Request:
         return shlex.join(words)
 
 
-#: What a task says of a game where nothing is said.
-_UNSAID: dict[str, object] = {**vars(Request(target="")), "parameters": {}}
+def game_of(entry: Entry, case: Case) -> dict[str, Any]:
+    """Return what a request says of a case's game.
+
+    A parameter that the entry's example sets, and the case does not, has its default.
+    """
+    usual = {name: entry.defaults[name] for name in (entry.example.parameters if entry.example else ())}
+    return {
+        # A claim that depends on T is the entry's own; any other is stated by the case.
+        "epsilon": None if entry.claim_epsilon else case.epsilon,
+        "delta": case.delta,
+        "rounds": case.rounds or entry.rounds,
+        "arms": case.arms or entry.arms,
+        "losses": case.losses or entry.losses,
+        "neighbours": case.neighbours,
+        "surface": case.surface,
+        "parameters": {**usual, "calibration": case.calibration, **case.parameters},
+    }

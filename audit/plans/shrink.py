@@ -109,7 +109,7 @@ def smallest_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:
         # A learner is built for its horizon, and a shorter sequence is the beginning of a game.
         rounds=prepared.rounds if prepared.of_sequences else task.rounds,
         # Of two inputs that are given a relation is asked where their claim is about one: of rounds, or a library's.
-        neighbours=task.neighbours if prepared.of_sequences or prepared.relation else "replace",
+        neighbours=task.neighbours if prepared.of_sequences or prepared.relation else None,
         budget=Budget(shrunk.runs, shrunk.seed, shrunk.confidence),
     )
     return {**shrunk.to_json(), "replay": again.command()}

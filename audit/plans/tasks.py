@@ -72,10 +72,9 @@ class Task(Request):
             If the user's learner cannot be built.
         """
         target = resolve(self.target)
-        parameters = parse_parameters(target, self.parameters)
         if isinstance(target, Entry):
-            self._check_learner()
-            return self._prepare_entry(target, parameters.setting, parameters.own)
+            return self.resolved()._prepare_entry(target)
+        parameters = parse_parameters(target, self.parameters)
         if isinstance(target, Specimen):
             self._refuse_game(relation=bool(self._given_inputs()))
             return self._prepare_specimen(target, parameters.own)
@@ -103,7 +102,7 @@ class Task(Request):
             measure=self._stated,
             losses=self.losses or "unit",
             neighbours=self.claimed_neighbours,
-            surface=self.surface,
+            surface=self.surface or "actions",
         )
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
         arms = arms_of(target, self.arms, self.pair.arms if self.pair else None)
@@ -115,19 +114,21 @@ class Task(Request):
         given = self._given(claim, rounds)
         return Prepared(self, learner, claim, given, rounds, weakening=how, searched_inputs=searched)
 
-    def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
+    def _prepare_entry(self, entry: Entry) -> Prepared:
+        parameters = parse_parameters(entry, self.parameters)
+        setting, own = parameters.setting, parameters.own
+        self._check_learner()
         if self.global_random:
             raise ValueError(f"global_random is for code of your own: {self.target} draws from its generator alone")
-        rounds = self.rounds or self.worlds_rounds
-        given = {"epsilon": self._of_noise, "delta": self.delta, "rounds": rounds, "arms": self.arms}
+        given = {"epsilon": self._of_noise, "delta": self.delta, "rounds": self.rounds, "arms": self.arms}
         changes = {"losses": losses_given_once(self.losses, setting), **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
         if chosen.losses not in LOSS_SET_NAMES:
             raise ValueError(f"losses must be one of {', '.join(LOSS_SET_NAMES)}, got {chosen.losses!r}")
-        claimed: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
-        claim = entry.claim(chosen, **claimed, neighbours=self.claimed_neighbours, surface=self.surface)
+        claimed: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "surface": self.surface}
+        claim = entry.claim(chosen, **claimed, neighbours=self.claimed_neighbours)
         learner = entry.build(chosen, **own)
-        values = {**vars(chosen), **_defaults(entry.build), **own}
+        values = {**vars(chosen), **entry.defaults, **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))
         case = self._case(entry.cases_of(chosen, own, claim)) if self.measure is None else None
         if self.measure is None:
@@ -205,7 +206,7 @@ class Task(Request):
             raise ValueError(f"{self.target} has its own inputs and parameters: it takes no inputs, and no set")
         if relation not in entry.relations:
             known = ", ".join(entry.relations)
-            raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.neighbours!r}")
+            raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.relation!r}")
         self._refuse_game(relation=True)
         if self.os_random and not entry.os_random:
             raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
@@ -266,12 +267,12 @@ class Task(Request):
             return None
         if self._given_inputs():
             raise ValueError("give either left and right, or inputs, a schema of them")
-        relation = relation_functions(self.neighbours)[0] if self.near_by_function else self.neighbours
+        relation = relation_functions(self.relation)[0] if self.near_by_function else self.relation
         return pairs_of(read_schema(self.input_schema), relation)
 
     def _check_near(self) -> None:
         """Raise ValueError where given inputs are no neighbours by the relation that was said."""
-        if not self._given_inputs() or not ("neighbours" in self.said or self.neighbours != "replace"):
+        if not self._given_inputs() or self.neighbours is None:
             return
         left, right = (read_input(value) for value in (self.left, self.right))
         if not self.near_by_function:
@@ -304,12 +305,6 @@ def _makes(entry: Entry, setting: Setting, own: Mapping[str, Any], learner: obje
         return repr(entry.build(setting, **own)) == repr(learner)
     except ValueError:
         return False
-
-
-def _defaults(make: Callable[..., object]) -> dict[str, object]:
-    """Return the defaults of a function's parameters."""
-    known = inspect.signature(make).parameters.values()
-    return {p.name: p.default for p in known if p.default is not inspect.Parameter.empty}
 
 
 @dataclass(frozen=True)

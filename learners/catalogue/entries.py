@@ -235,8 +235,8 @@ class Entry:
     cases : tuple of Case
         What `overclaim run` audits.
     example : Case, optional
-        The game that is audited where a command says nothing of it: one in which something can be seen, where with
-        the defaults nothing can.
+        The game that is audited, field by field, where a command says nothing of it: one in which something can be
+        seen, where with the defaults nothing can.
     """
 
     name: str
@@ -268,6 +268,12 @@ class Entry:
         names = [p.name for p in inspect.signature(self.build).parameters.values() if p.kind is p.KEYWORD_ONLY]
         return {name: hints[name] for name in names}
 
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The algorithm's own parameters and their values where nothing is said."""
+        known = inspect.signature(self.build).parameters.values()
+        return {p.name: p.default for p in known if p.kind is p.KEYWORD_ONLY}
+
     def setting(self, **changes: Any) -> Setting:
         """Return the entry's default setting with some values changed."""
         default = Setting(rounds=self.rounds, arms=self.arms, delta=self.delta, losses=self.losses)
@@ -284,8 +290,7 @@ class Entry:
         own : mapping
             The algorithm's own parameters, where they are not as usual.
         """
-        taken = inspect.signature(self.build).parameters.values()
-        usual = {p.name: p.default for p in taken if p.kind is p.KEYWORD_ONLY}
+        usual = self.defaults
         asked = setting, {**usual, **own}, claim.neighbours, claim.surface, claim.epsilon, claim.delta
         cases = []
         for case in self.cases:

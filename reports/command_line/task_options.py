@@ -12,22 +12,16 @@ if TYPE_CHECKING:
     from ...audit.plans.tasks import Prepared, Task
     from ...audit.play.pairs import Pair
 
-#: Options whose usual value may be said too: what is said of a game is not replaced by an example's.
-_USUAL = ("surface", "neighbours")
-
 
 def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
     """Return the task that the options of a command describe."""
     from ...audit.plans.tasks import Task
     from ...audit.play.execution import Budget
 
-    said = [name for name in _USUAL if choices.get(name) is not None]
-    choices = {name: value for name, value in choices.items() if name in said or name not in _USUAL}
     spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
     choices["measure"] = claimed_measure(choices)
     pair = _read_pair(pair_file)
-    task = Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent), said=said)
-    return task.in_example()
+    return Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent)).resolved()
 
 
 def check_shrink(prepared: Prepared) -> None:

@@ -72,7 +72,11 @@ def test_an_exact_rho_is_right_to_six_digits_where_its_order_lies_between_two_th
 
 def test_nothing_to_see_is_exactly_0():
     """A mu of 1e-15 was printed as exact where actions cannot differ, an epsilon of -0 where nothing is released."""
-    learner = Task(target="asi-raman-talwar/batched-exp3", rounds=4, surface="actions").prepare().target
+    learner = (
+        Task(target="asi-raman-talwar/batched-exp3", parameters=dict.fromkeys(("eta", "gamma", "batch")))
+        .prepare()
+        .target
+    )
     pair = Pair(np.array([[1.0, 1.0]] * 4), np.array([[0.0, 0.0], *[[1.0, 1.0]] * 3]))
     assert exact_mu_and_rho(learner, pair) == {"mu": 0.0, "rho": 0.0}
     assert math.copysign(1.0, PrivacyLoss.of_laplace([]).epsilon(0.0)) == 1.0

@@ -129,12 +129,12 @@ def test_empty_worlds_set_no_horizon(name):
 )
 def test_a_claim_of_total_variation_sets_no_noise(target):
     """As those in other measures do not: it was refused, since no noise is calibrated to an epsilon of 0."""
-    task = Task(target=target, epsilon=0.0, delta=0.25).in_example()
+    task = Task(target=target, epsilon=0.0, delta=0.25)
     assert task.prepare().claim.measure == ApproxDP(0.0, 0.25)
-    other = Task(target=target, epsilon=1.0, delta=0.25).in_example()
+    other = Task(target=target, epsilon=1.0, delta=0.25)
     assert repr(task.prepare().target) == repr(other.prepare().target)
     with pytest.raises(ValueError, match="epsilon must be positive"):
-        Task(target=target, epsilon=0.0, delta=0.0).in_example().prepare()
+        Task(target=target, epsilon=0.0, delta=0.0).prepare()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_relation_that_is_said_is_not_another_one():
     target = "libraries/opendp/make_private_quantile"
     assert Task(target=target).prepare().relation == "add-remove"
     with pytest.raises(ValueError, match=f"neighbours of {target} must be one of add-remove, got 'replace'"):
-        Task(target=target, said=["neighbours"]).prepare()
+        Task(target=target, neighbours="replace").prepare()
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_relation_that_is_said_is_not_another_one():
     ],
 )
 def test_a_number_that_sets_claim_and_noise_is_known_as_such(target, said, sets):
-    assert Task(target=target, **said).in_example().prepare().noise_set_by == sets
+    assert Task(target=target, **said).prepare().noise_set_by == sets
 
 
 def test_the_line_of_the_claim_says_what_sets_the_noise_too():

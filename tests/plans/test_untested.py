@@ -108,7 +108,8 @@ def test_check_measures_on_request_and_ends_with_3(here):
     assert said in " ".join(alike.stdout.split())
     assert "hidden by the exact law: on this pair epsilon is exactly 0\n" in alike.stdout
     assert "surviving is not a proof" not in alike.stdout
-    rounded = overclaim("check", "asi-raman-talwar/batched-exp3", "--runs", 2000, "--set", "batch=1")  # epsilon 4e-16
+    rates = [word for name in ("eta=none", "gamma=none", "batch=1") for word in ("--set", name)]  # the entry's own
+    rounded = overclaim("check", "asi-raman-talwar/batched-exp3", "--runs", 2000, *rates)  # epsilon 4e-16
     assert rounded.stdout.startswith("UNDERPOWERED  asi-raman-talwar/batched-exp3: claimed epsilon")
     assert "3 UNDERPOWERED" in overclaim("check", "--help").stdout
     assert overclaim("check", *words[:5]).exit_code == 0
@@ -298,14 +299,9 @@ def test_a_bare_command_audits_the_example_and_says_which():
     assert record["epsilon_lower"] > 0.5
     assert "--set eta=2 --set gamma=0.02 --set batch=1" in record["replay"]
     task = Task(target="asi-raman-talwar/batched-exp3")
-    assert task.in_example().parameters["eta"] == 2.0
-    assert task.in_example().epsilon == 1.0
-    assert Task(target=task.target, epsilon=2.0).in_example().epsilon == 2.0
-    for said in ({"rounds": 4}, {"surface": "release"}, {"parameters": {"calibration": "corrected"}}, {"arms": 2}):
-        assert Task(target=task.target, **said).in_example() == Task(target=task.target, **said)
-        assert Task(target=task.target, said=said).in_example() == Task(target=task.target)
-    assert Task(target="agarwal-singh/ftrl-ball").in_example() == Task(target="agarwal-singh/ftrl-ball")
-    assert Task(target="mine.py:Mine").in_example() == Task(target="mine.py:Mine")
+    assert task.resolved().parameters["eta"] == 2.0
+    assert task.resolved().epsilon == 1.0
+    assert Task(target=task.target, epsilon=2.0).resolved().epsilon == 2.0
 
 
 @pytest.mark.few(1)
@@ -320,21 +316,21 @@ def test_a_pair_of_the_example_is_audited_in_the_example(name, tmp_path):
     assert record["parameters"] == bare["parameters"]
 
 
-def test_worlds_of_another_length_than_the_example_are_of_another_game():
+def test_worlds_say_the_horizon_and_the_arms_of_the_example():
     """Longer sequences were refused, since the horizon is 4; shorter ones were audited with that horizon."""
     target = "asi-raman-talwar/batched-exp3"
     ones = [[1.0, 1.0]] * 5
     for rounds in (2, 4, 5):
         left, right = ones[:rounds], [[0.0, 1.0], *ones[1:rounds]]
         given = Task(target=target, left=left, right=right), Task(target=target, pair=Pair(left, right))
-        assert [task.in_example().prepare().rounds for task in given] == [rounds, rounds]
-        assert [task.in_example() != task for task in given] == [rounds == 4] * 2
-    empty = Task(target=target, left=[], right=[]).in_example()
+        assert [task.prepare().rounds for task in given] == [rounds, rounds]
+        assert [task.resolved().parameters["eta"] for task in given] == [2.0, 2.0]
+    empty = Task(target=target, left=[], right=[])
     assert empty.prepare().rounds == 4  # and it is the audit that says that they are empty
-    one_arm = Task(target="agarwal-singh/reduction-exp2-actions").in_example()
+    one_arm = Task(target="agarwal-singh/reduction-exp2-actions").resolved()
     two_arms = Pair([[0.5, 0.5]] * one_arm.rounds, [[0.0, 0.5], *[[0.5, 0.5]] * (one_arm.rounds - 1)])
     assert one_arm.arms == 1
-    assert Task(target=one_arm.target, pair=two_arms).in_example().prepare().setting.arms == 2
+    assert Task(target=one_arm.target, pair=two_arms).prepare().setting.arms == 2
 
 
 @pytest.mark.few(1)
@@ -344,9 +340,9 @@ def test_what_is_said_as_usual_is_said(said, tmp_path):
     target = "asi-raman-talwar/batched-htinf"
     assert json.loads(overclaim("trace", target, "--json").stdout)["surface"] == "release"
     traced = overclaim("trace", target, f"--{said[0]}", said[1], "--json")
-    assert json.loads(traced.stdout)["surface"] == "actions"
+    shown = "actions" if said[0] == "surface" else "release"
+    assert json.loads(traced.stdout)["surface"] == shown
     (tmp_path / "plan.toml").write_text(f'[[claims]]\ntarget = "{target}"\n{said[0]} = "{said[1]}"\n')
     (task,) = read_plan(tmp_path / "plan.toml").tasks
-    assert task.surface == "actions"
-    assert "--surface actions" in task.command()  # or the replay would show what is released
-    assert "--surface" not in Task(target=target, rounds=8).command()
+    assert task.surface == shown
+    assert f"--surface {shown} " in task.command()

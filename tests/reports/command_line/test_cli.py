@@ -117,7 +117,8 @@ def test_a_claim_that_survives_an_exact_value_beyond_it_is_not_said_to_be_kept()
 
 def test_the_claimed_delta_is_the_claim_whatever_sets_the_noise():
     """`--set delta` took the place of the claim, where `--set epsilon` is for the noise alone."""
-    words = ["agarwal-singh/ftpl-simplex", "--rounds", 2, "--runs", 4000, "--set", "delta=0.5"]
+    words = ["agarwal-singh/ftpl-simplex", "--rounds", 2, "--surface", "actions", "--runs", 4000, "--set", "delta=0.5"]
+    words += ["--set", "theorem=3.5"]
     pure = json.loads(overclaim("check", *words, "--delta", 0, "--json").output)
     assert (pure["claimed"], pure["verdict"]) == ({"epsilon": 1.0, "delta": 0.0}, "FALSIFIED")
     assert pure["exact_epsilon"] == pytest.approx(1.385, abs=1e-3)
