@@ -176,12 +176,7 @@ def audit_sequences(
     shrink: bool = False,
 ) -> Result:
     """As `falsify` with inputs, or with left and right, whose keywords a budget and an execution hold."""
-    if execution.fast:
-        raise ValueError("compiled kernels play pairs of losses alone: give a pair, or leave out fast")
-    if inputs is None and (left is None or right is None):
-        raise ValueError("two neighbouring sequences must be given: left and right")
-    if inputs is not None and not (left is None and right is None):
-        raise ValueError("give either inputs, a strategy of sequences, or left and right")
+    _check_given(left, right, inputs, fast=execution.fast)
     check_target(learner)
     claim = claimed_on(claim, inputs)
     examples = [as_sequence(side) for side in (left, right)] if inputs is None else examples_of(inputs, budget.seed)
@@ -213,6 +208,16 @@ def audit_sequences(
     _check_runs(built, (pair.left, pair.right), budget.seed)
     shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
     return replace(result, pair=pair, shrunk=shrunk)
+
+
+def _check_given(left: object, right: object, inputs: object, *, fast: bool) -> None:
+    """Raise ValueError unless either two sequences are given, or a strategy of them."""
+    if fast:
+        raise ValueError("compiled kernels play pairs of losses alone: give a pair, or leave out fast")
+    if inputs is None and (left is None or right is None):
+        raise ValueError("two neighbouring sequences must be given: left and right")
+    if inputs is not None and not (left is None and right is None):
+        raise ValueError("give either inputs, a strategy of sequences, or left and right")
 
 
 def pair_of(left: object, right: object, claim: Claim, rounds: int) -> Pair | None:
