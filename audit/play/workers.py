@@ -216,15 +216,22 @@ class _UnreadableError(Exception):
     """A worker process could not read what it was sent."""
 
 
+def ignore_harmless_warnings() -> None:
+    """Ignore warnings of joblib about which a user can do nothing.
+
+    Nothing is lost: a worker whose memory has grown is replaced, and an audit may have seen enough before the last
+    result.
+    """
+    for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
+        warnings.filterwarnings("ignore", harmless, UserWarning)
+
+
 def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **how: object) -> Iterator[Result]:
     """Return the results that joblib's processes come to."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    # A user can do nothing about either, and nothing is lost: a worker whose memory has grown is replaced, and who
-    # asked may have seen enough before the last result.
-    for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
-        warnings.filterwarnings("ignore", harmless, UserWarning)
+    ignore_harmless_warnings()
     folder, task = os.getcwd(), partial(with_handling, handling_of_target(), task)
     with _starting():
         parallel = Parallel(n_jobs=jobs, backend=_watching(), **how)

@@ -261,7 +261,9 @@ def own_process() -> Iterator[None]:
 def _each_warning_once() -> Iterator[None]:
     """Show warnings in the end, each place that warned once, with a count."""
     from ...audit.play.warned import collected, lines
+    from ...audit.play.workers import ignore_harmless_warnings
 
+    ignore_harmless_warnings()  # beyond the end: what is still computed then is cancelled
     with collected() as warned:
         try:
             yield
