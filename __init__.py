@@ -9,10 +9,10 @@ from overclaim.lazy import lazily
 
 if TYPE_CHECKING:
     from overclaim.audit.assumptions.conformance import check_learner
-    from overclaim.audit.blackbox.falsify import falsify_mechanism
-    from overclaim.audit.blackbox.learners import falsify
-    from overclaim.audit.certification.verdict import Result, Verdict
-    from overclaim.audit.play.cluster import Cluster
+    from overclaim.audit.execution.cluster import Cluster
+    from overclaim.audit.pipeline.falsify import falsify
+    from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+    from overclaim.audit.pipeline.verdict import Result, Verdict
     from overclaim.audit.play.pairs import Pair
     from overclaim.audit.regret.check_regret import check_regret
     from overclaim.mechanisms.claim import Claim
@@ -47,14 +47,14 @@ _HOMES = {
     "ZCDP": "overclaim.mechanisms.measures.renyi",
     "Profile": "overclaim.mechanisms.measures.approximate",
     "Claim": "overclaim.mechanisms.claim",
-    "Cluster": "overclaim.audit.play.cluster",
+    "Cluster": "overclaim.audit.execution.cluster",
     "Pair": "overclaim.audit.play.pairs",
-    "Result": "overclaim.audit.certification.verdict",
-    "Verdict": "overclaim.audit.certification.verdict",
+    "Result": "overclaim.audit.pipeline.verdict",
+    "Verdict": "overclaim.audit.pipeline.verdict",
     "check_learner": "overclaim.audit.assumptions.conformance",
     "check_regret": "overclaim.audit.regret.check_regret",
-    "falsify": "overclaim.audit.blackbox.learners",
-    "falsify_mechanism": "overclaim.audit.blackbox.falsify",
+    "falsify": "overclaim.audit.pipeline.falsify",
+    "falsify_mechanism": "overclaim.audit.pipeline.mechanisms",
 }
 
 __getattr__, __dir__ = lazily(globals(), _HOMES)

@@ -64,7 +64,7 @@ USES = (
     (0, f"overclaim regret {REDUCTION} --rounds 32 --runs 200 --jobs 2"),
     (0, "overclaim report out/record.json --html a.html --markdown a.md --junit a.xml --sarif a.sarif"),
     (0, "python -m pytest -q -p no:cacheprovider test_mine.py"),
-    (0, "python -c 'import distributed, overclaim.audit.play.cluster'"),
+    (0, "python -c 'import distributed, overclaim.audit.execution.cluster'"),
 )
 
 

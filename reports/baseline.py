@@ -1,6 +1,6 @@
 """Baselines: what got worse since the record that was accepted.
 
-A record keeps, for each claim, its event as data with what was counted of it (`audit.certification.frozen`). The gate
+A record keeps, for each claim, its event as data with what was counted of it (`audit.evidence.frozen`). The gate
 counts that very event again, on fresh runs of the learner as it is now, and compares the two shares of right guesses
 by Fisher's exact test: given how many guesses were made, a share that is no larger than the baseline's gives a p-value
 of at most alpha with probability at most alpha. The fresh runs draw from streams keyed by the hash of what the
@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ..audit.certification.blind_spot import words as blind_words
-from ..audit.certification.frozen import Frozen
+from ..audit.evidence.frozen import Frozen
+from ..audit.pipeline.blind_spot import words as blind_words
 from ..audit.plans.paths import exists
 from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.bounds.bisection import bisect

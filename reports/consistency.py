@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..audit.certification.blind_spot import TOO_FEW, BlindSpot
+from ..audit.pipeline.blind_spot import TOO_FEW, BlindSpot
 from ..audit.statistics import certificates, sequential
 from ..audit.statistics.bounds import intervals, power
 from ..audit.statistics.bounds.variational import StepFunction

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ..audit.attacks.rules import NotFrozenError
-from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
-from ..audit.certification.frozen import freeze
-from ..audit.certification.verdict import Result
+from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence
+from ..audit.evidence.frozen import freeze
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
+from ..audit.pipeline.verdict import Result
 from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.tasks import Prepared
 from ..audit.play.pairs import Pair
@@ -23,8 +23,8 @@ from .record_types import ClaimRecord, MissingJson
 from .sanitise import finite, json_text
 
 if TYPE_CHECKING:
-    from ..audit.certification.evidence import EvidenceJson
-    from ..audit.certification.witness import ShrunkJson, ShrunkWitness
+    from ..audit.evidence.evidence import EvidenceJson
+    from ..audit.pipeline.witness import ShrunkJson, ShrunkWitness
     from ..audit.statistics.certificates import TranslationJson
 
 #: Where nothing is known to be exact.

@@ -9,8 +9,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from ..audit.inputs.data import UnreadableDataError, to_json
 from ..audit.plans.targets import literal
+from ..audit.play.data import UnreadableDataError, to_json
 from ..audit.statistics.measure_words import LEVELS, claimed_words
 from .reading import is_mechanism, measure_of, relation_words
 from .record_types import SIDES, ClaimRecord, Said

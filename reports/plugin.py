@@ -23,7 +23,7 @@ import pytest
 from ..audit.plans.options import OPTIONS, fits
 
 if TYPE_CHECKING:
-    from ..audit.certification.verdict import Result
+    from ..audit.pipeline.verdict import Result
     from ..audit.regret.regret_audit import RegretAudit
     from ..mechanisms.claim import Claim
     from .record_types import ClaimRecord
@@ -171,8 +171,8 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     def run(learner: Any, claim: Claim, **options: object) -> AuditedResult:
         """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` for what is no learner."""
         __tracebackhide__ = True
-        from ..audit.blackbox.falsify import falsify_mechanism
-        from ..audit.blackbox.learners import falsify
+        from ..audit.pipeline.falsify import falsify
+        from ..audit.pipeline.mechanisms import falsify_mechanism
         from ..learners.protocol import LearnerError
         from ..learners.scalar import is_learner
 
@@ -274,9 +274,9 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
-        from ..audit.blackbox.learner_mechanism import RoundsPair
-        from ..audit.certification.blind_spot import NOTHING
-        from ..audit.inputs.data import shown
+        from ..audit.pipeline.blind_spot import NOTHING
+        from ..audit.play.data import shown
+        from ..audit.play.learner_mechanism import RoundsPair
         from ..audit.play.pairs import Pair
         from ..audit.statistics.measure_words import caught_words, claimed_words, lower_words, spent_words
         from ..mechanisms.relation import neighbours_words

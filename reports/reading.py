@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..audit.certification import blind_spot
+from ..audit.pipeline import blind_spot
 from ..audit.statistics import measure_words
 from ..audit.statistics.digits import at_least, at_most, confidence_text
 from ..json_schema import defaults_of
@@ -14,7 +14,7 @@ from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
 from .sanitise import visible
 
 if TYPE_CHECKING:
-    from ..audit.certification.blind_spot import Reason
+    from ..audit.pipeline.blind_spot import Reason
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
     from ..mechanisms.claim import ClaimedJson

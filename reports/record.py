@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from .. import __version__
-from ..audit.certification.evidence import PROFILE_DELTAS
-from ..audit.certification.verdict import Result, Verdict
-from ..audit.inputs.files import read_schema
-from ..audit.inputs.json_text import parse_json
+from ..audit.evidence.evidence import PROFILE_DELTAS
+from ..audit.execution.processor import processor
+from ..audit.execution.provenance import folder_in_tree, versions
+from ..audit.pipeline.verdict import Result, Verdict
 from ..audit.plans.lock import alone
 from ..audit.plans.options import ALLOWED
 from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared, Task
-from ..audit.play.processor import processor
-from ..audit.play.provenance import folder_in_tree, versions
+from ..audit.play.json_text import parse_json
 from ..audit.play.transcripts import BLOCK
+from ..audit.spaces.files import read_schema
 from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.statistics.multiplicity import p_value
 from ..learners.catalogue.statements import PUBLISHED

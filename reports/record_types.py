@@ -5,7 +5,7 @@ A key may be missing: a record is of one part more or less, and older versions w
 
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict, get_args
 
-from ..audit.certification.blind_spot import Reason
+from ..audit.pipeline.blind_spot import Reason
 from ..audit.traces.trace_types import PlaceJson, TracesJson
 from ..json_schema import (
     BOOLEAN,
@@ -38,10 +38,10 @@ from .record_parts import (
 )
 
 if TYPE_CHECKING:
-    from ..audit.certification.blind_spot import BlindSpotJson
-    from ..audit.certification.evidence import EvidenceJson
-    from ..audit.certification.verdict import SearchedJson
-    from ..audit.certification.witness import ShrunkJson
+    from ..audit.evidence.evidence import EvidenceJson
+    from ..audit.pipeline.blind_spot import BlindSpotJson
+    from ..audit.pipeline.verdict import SearchedJson
+    from ..audit.pipeline.witness import ShrunkJson
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
     from ..audit.statistics.certificates import TranslationJson

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from ..audit.inputs.data import shown
+from ..audit.play.data import shown
 from .reading import is_mechanism, rounds_words
 from .record_types import ClaimRecord
 from .sanitise import visible

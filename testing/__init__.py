@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from overclaim.lazy import lazily
 
 if TYPE_CHECKING:
-    from overclaim.audit.inputs.neighbours import neighbours
+    from overclaim.audit.spaces.neighbours import neighbours
     from overclaim.mechanisms.global_random import global_random
     from overclaim.mechanisms.primitives import (
         discrete_gaussian,
@@ -34,7 +34,7 @@ _HOMES = {
     "gaussian": "overclaim.mechanisms.primitives",
     "global_random": "overclaim.mechanisms.global_random",
     "laplace": "overclaim.mechanisms.primitives",
-    "neighbours": "overclaim.audit.inputs.neighbours",
+    "neighbours": "overclaim.audit.spaces.neighbours",
     "randomised_response": "overclaim.mechanisms.primitives",
 }
 

@@ -33,7 +33,7 @@ TIERS = {**dict.fromkeys(LONG, pytest.mark.slow), **dict.fromkeys(TUTORIALS, pyt
 )
 def test_every_command_prints_what_is_shown(page, tmp_path, monkeypatch):
     """`make docs` writes what they print now. It does not depend on the processes, and starting them takes long."""
-    monkeypatch.setattr("overclaim.audit.play.workers.cores", lambda: 1)
+    monkeypatch.setattr("overclaim.audit.execution.workers.cores", lambda: 1)
     text = page.read_text(encoding="utf-8")
     if reason := commands.missing(text):
         pytest.skip(reason)

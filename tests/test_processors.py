@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from optuna.samplers._tpe import parzen_estimator  # the module whose sorting the test disturbs
 
-from overclaim.audit.play.processor import one_thread, processor
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.pair_space import PairSpace
-from overclaim.audit.search.proposals import Proposals
+from overclaim.audit.execution.processor import one_thread, processor
+from overclaim.audit.pipeline.proposals import Proposals
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.pair_space import PairSpace
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.tests.support.processors import plain, python
@@ -64,7 +64,7 @@ import json, sys
 from dataclasses import asdict
 from pathlib import Path
 from overclaim.audit.plans.plan import read_plan
-from overclaim.audit.play.processor import processor
+from overclaim.audit.execution.processor import processor
 claims = []
 for task in read_plan(Path(sys.argv[1])).without_blind_spots().tasks:
     result = task.prepare().audit()

@@ -24,8 +24,9 @@ from ...learners.blame import name_of
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import GLOBAL_CURE, Scalar
 from ...mechanisms.draws import Floats
-from ..attacks.encoding.encoder import Encoder
-from ..attacks.encoding.features import Labels, Outputs
+from ..encoding.encoder import Encoder
+from ..encoding.features import Labels, Outputs
+from ..play.mechanism_runs import DataPair, comparable, join, outputs_of, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, play
 from ..statistics.bounds.rounding import rounded
@@ -41,7 +42,6 @@ from .blocks import (
     homogeneity_p_value,
 )
 from .drawn_once import check_caches, check_not_drawn_once, not_copied
-from .mechanism_runs import DataPair, comparable, join, outputs_of, run_block
 from .shared_state import walked
 
 #: Runs that are played twice, at most: few where the budget is small.

@@ -26,13 +26,13 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.protocol import HasRelease, Learner
 from ...mechanisms.draws import Floats
+from ..encoding.features import Features, LabelledView, View
 from ..laws import ftrl_law, pftal_law
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws, window_laws
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
-from .encoding.features import Features, LabelledView, View
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
 from .outputs.interactions import Interacting, interactions
 from .outputs.learned import Boosting, nothing

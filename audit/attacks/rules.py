@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ...learners.abilities import decisions
 from ...mechanisms.draws import Floats
+from ..encoding.encoder import rows_of, vectors
+from ..encoding.features import Outputs
+from ..encoding.places import scalars
 from ..laws.sequences import index_of
 from ..play.transcripts import Transcripts
-from .encoding.encoder import rows_of, vectors
-from .encoding.features import Outputs
-from .encoding.places import scalars
 from .outputs.regressions import LinearOdds
 
 #: What is seen of a block of runs: of a learner's, or the outputs of a mechanism.

@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..play.execution import Json
-from ..play.provenance import changed, digest_with_imports, environment, loaded_files, own_code, packages
+from ..execution.execution import Json
+from ..execution.provenance import changed, digest_with_imports, environment, loaded_files, own_code, packages
 from ..play.transcripts import BLOCK, MOST_TOGETHER
 from ..statistics.events import Counts
 from .plan import Plan

@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from ..inputs.json_text import parse_json
+from ..play.json_text import parse_json
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from ...mechanisms.libraries.catalogue import library_entries
 from ...mechanisms.libraries.entry import LibraryCase
 from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ...mechanisms.relation import RelationError
-from ..play.execution import Budget
+from ..execution.execution import Budget
+from ..execution.provenance import check_namesakes
 from ..play.pairs import Pair
-from ..play.provenance import check_namesakes
 from .options import ALLOWED, OPTIONS
 from .paths import read_text
 from .plan_schema import PLAN

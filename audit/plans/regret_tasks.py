@@ -11,7 +11,7 @@ from ...learners.catalogue.entries import Entry, Setting, entries, lookup
 from ...learners.scalar import arms_of, is_mechanism
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
-from ..play.execution import HERE, Budget, Execution
+from ..execution.execution import HERE, Budget, Execution
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
 from ..regret.measurement import FEWEST_RUNS, Played, Regret, RegretJson, play_sequences, regrets

@@ -18,12 +18,12 @@ from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.one_shot.zoo import zoo
 from ...mechanisms.relation import BY_FUNCTION, Relation
-from ..assumptions.attributes import check_attributes
-from ..inputs.files import read_input, written, written_schema
-from ..inputs.rounds import RoundRelation
-from ..play.execution import BUDGET, Budget
+from ..execution.execution import BUDGET, Budget
+from ..play.attributes import check_attributes
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
+from ..play.rounds import RoundRelation
+from ..spaces.files import read_input, written, written_schema
 from .options import ALLOWED
 from .targets import convert
 

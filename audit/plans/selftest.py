@@ -13,13 +13,13 @@ from ...learners.planted import planted_learners, planted_regret, plants
 from ...learners.protocol import LearnerError
 from ...learners.scalar import as_learner
 from ...mechanisms.claim import Claim
-from ..assumptions.mechanism_runs import DataPair
-from ..blackbox.falsify import audit_mechanism
-from ..certification.falsify import audit_learner
-from ..certification.verdict import Result, Verdict
-from ..play.execution import HERE, Budget, Execution, seed_beyond
+from ..execution.execution import HERE, Budget, Execution, seed_beyond
+from ..execution.workers import in_parallel
+from ..pipeline.learners import audit_learner
+from ..pipeline.mechanisms import audit_mechanism
+from ..pipeline.verdict import Result, Verdict
+from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair
-from ..play.workers import in_parallel
 from ..regret.check_regret import audit_own_bound
 from ..regret.verdicts import VIOLATED
 from ..statistics.digits import at_least, within

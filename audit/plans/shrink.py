@@ -19,17 +19,17 @@ import numpy as np
 from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
 from ...mechanisms.claim import Claim
-from ..blackbox.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, certified_in_turn
-from ..certification.falsify import audit_learner
-from ..certification.verdict import Result, Verdict
-from ..certification.witness import ShrunkJson, ShrunkWitness
+from ..execution.execution import HERE, Budget, Execution, seed_beyond
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
-from ..play.execution import HERE, Budget, Execution, seed_beyond
+from ..pipeline.exact_search import RANKING_DELTA, find_exactly
+from ..pipeline.learners import audit_learner
+from ..pipeline.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, certified_in_turn
+from ..pipeline.verdict import Result, Verdict
+from ..pipeline.witness import ShrunkJson, ShrunkWitness
 from ..play.pairs import Pair, World, check_pair, radius_of
-from ..search.exact_search import RANKING_DELTA, find_exactly
-from ..search.loss_choices import alphabet_of
-from ..search.simplify import cost, largest, simplifications
+from ..spaces.loss_choices import alphabet_of
+from ..spaces.simplify import cost, largest, simplifications
 from ..statistics.bounds.power import detectable_epsilon
 from .tasks import Prepared, Task
 

@@ -22,8 +22,8 @@ from ...learners.protocol import LearnerError
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
-from ..play.import_path import add_folder
-from ..play.provenance import named_from_here
+from ..execution.import_path import add_folder
+from ..execution.provenance import named_from_here
 from ..traces.trace_types import PlaceJson
 from .paths import exists, named
 

@@ -20,20 +20,20 @@ from ...mechanisms.measures.measure import Measure
 from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.relation import Relation
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
-from ..assumptions.attributes import WithAttributes
-from ..assumptions.unseeded import OnGlobals, Unseeded
-from ..blackbox.falsify import audit_mechanism
-from ..blackbox.learner_mechanism import LearnerMechanism
-from ..blackbox.learners import audit_sequences, pair_of
-from ..certification.blind_spot_search import Weakening
-from ..certification.falsify import audit_learner
-from ..certification.verdict import Result
-from ..inputs.changes import check_near
-from ..inputs.files import read_input, read_schema
-from ..inputs.neighbours import neighbours_of
-from ..inputs.schema import pairs_of
-from ..play.execution import HERE, Execution
+from ..execution.execution import HERE, Execution
+from ..pipeline.blind_spot_search import Weakening
+from ..pipeline.falsify import audit_sequences, pair_of
+from ..pipeline.learners import audit_learner
+from ..pipeline.mechanisms import audit_mechanism
+from ..pipeline.verdict import Result
+from ..play.attributes import WithAttributes
+from ..play.learner_mechanism import LearnerMechanism
 from ..play.pairs import Pair
+from ..play.unseeded import OnGlobals, Unseeded
+from ..spaces.changes import check_near
+from ..spaces.files import read_input, read_schema
+from ..spaces.neighbours import neighbours_of
+from ..spaces.schema import pairs_of
 from .request import Request
 from .targets import losses_given_once, parse_parameters, relation_functions, resolve
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from ...mechanisms.claim import ClaimedJson
 from ...mechanisms.measures.measure import MeasureJson
-from ..assumptions.mechanism_runs import DataPair
-from ..certification.falsify import check_surface
+from ..pipeline.learners import check_surface
+from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, PairJson, check_pair
-from ..search.families import standard_pairs
+from ..spaces.families import standard_pairs
 from ..statistics.digits import exceeds
 from ..traces.summary import call_rows, cause_of, fields_of, not_traced, worst_tracing
 from ..traces.tape import UntraceableError

@@ -1,1 +1,1 @@
-"""Play: pairs of neighbouring losses, and transcripts of both worlds, block by block, wherever they are computed."""
+"""Play: pairs of inputs, targets, and the runs of both inputs, block by block."""

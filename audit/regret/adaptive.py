@@ -16,9 +16,9 @@ from ...learners.blame import at_play, blaming
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Arms, Learner
 from ...mechanisms.draws import Draws, Floats, Stage
-from ..play.execution import Budget, Execution
+from ..execution.execution import Budget, Execution
+from ..execution.workers import in_parallel
 from ..play.transcripts import blocks, check_actions
-from ..play.workers import in_parallel
 from .measurement import Played
 
 #: From how often each arm was played so far, (arms, runs), and the last arms, (runs,), to which lose, (arms, runs).

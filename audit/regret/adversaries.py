@@ -13,7 +13,7 @@ from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..assumptions.conformance import check_fresh
 from ..play.pairs import Pair, World, lengths_of, radius_of
-from ..search.loss_choices import alphabet_of
+from ..spaces.loss_choices import alphabet_of
 from .comparator import InBall, domain_of
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...learners.problems.losses import LOSS_SETS, Loss
 from ...learners.protocol import Learner
-from ..play.execution import Budget, Execution
-from ..play.progress import with_bar
-from ..search.proposals import quiet
+from ..execution.execution import Budget, Execution
+from ..execution.progress import with_bar
+from ..pipeline.proposals import quiet
 from .block_sequences import BlockSequence, equal_blocks
 from .measurement import play_sequences
 

@@ -16,7 +16,7 @@ from ...learners.checks import check_whole
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import LearnerError
 from ...learners.scalar import arms_of
-from ..play.execution import HERE, Budget, Execution
+from ..execution.execution import HERE, Budget, Execution
 from ..statistics.digits import at_least, confidence_text, within
 from .measurement import BUDGET, EXACT
 from .regret_audit import RegretAudit, audit_regret

@@ -17,11 +17,11 @@ from ...learners.problems.losses import check_told
 from ...learners.protocol import Learner
 from ...learners.scalar import plays_run_by_run
 from ...mechanisms.draws import Floats
-from ..play.execution import HERE, Budget, Execution
+from ..execution.execution import HERE, Budget, Execution
+from ..execution.workers import in_parallel
 from ..play.kernel_totals import has_kernel_for
 from ..play.pairs import World
 from ..play.transcripts import BLOCK
-from ..play.workers import in_parallel
 from ..statistics.bounds.betting import anytime_mean_interval, mean_intervals
 from .comparator import best_fixed, total_bounds
 from .side_by_side import counted, play_block

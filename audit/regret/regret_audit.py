@@ -11,7 +11,7 @@ from ...learners.blame import blaming
 from ...learners.catalogue.entries import Entry, RegretClaim, Setting
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import as_learner, plays_run_by_run
-from ..play.execution import HERE, Budget, Execution
+from ..execution.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from .adaptive import play_adaptive
 from .adversaries import check_losses, check_runs, convex_opposites, regret_losses

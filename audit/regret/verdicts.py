@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypedDict
 
 from ...learners.protocol import Learner
-from ..play.execution import Budget
+from ..execution.execution import Budget
 from ..play.pairs import World
 from .growth import Growth
 from .measurement import EXACT, Played, Regret, regrets

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..attacks.encoding.places import Size
+from ..encoding.places import Size
 from .libraries import Mapped
 from .tape import Call, Shown, Tape, TapeEvent, UntraceableError, Values
 from .watched import CallSite

@@ -12,12 +12,12 @@ from ...learners.blame import at_play, blaming, name_of
 from ...learners.protocol import Actions, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws
-from ..assumptions.attributes import WithAttributes
-from ..assumptions.mechanism_runs import called
-from ..assumptions.unseeded import Unseeded
-from ..attacks.encoding.places import scalars
+from ..encoding.places import scalars
+from ..play.attributes import WithAttributes
+from ..play.mechanism_runs import called
 from ..play.pairs import Pair
 from ..play.transcripts import feeding, play_rounds
+from ..play.unseeded import Unseeded
 from .libraries import watched_libraries
 from .parting import Leak, last_call, lost_track, lost_words, of_one_kind, parting, without_noise
 from .tape import Call, Tape, TapeEvent, UntraceableError

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
-from ..play.provenance import named_from_here
+from ..execution.provenance import named_from_here
 from .watched import CallSite, Watched
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -13,10 +13,10 @@ import math
 import numpy as np
 from scipy.special import expit, log_ndtr
 
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.laws.ftrl_law import supremum
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.agarwal_singh import exp2_rates

@@ -12,7 +12,7 @@ import resource
 import subprocess
 import sys
 
-from overclaim.audit.inputs.data import shown
+from overclaim.audit.play.data import shown
 from overclaim.benchmarks import tables
 
 RUNS, SEEDS = 20_000, 3

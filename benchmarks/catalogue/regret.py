@@ -17,7 +17,7 @@ import sys
 import time
 from dataclasses import replace
 
-from overclaim.audit.play.execution import Budget, Execution
+from overclaim.audit.execution.execution import Budget, Execution
 from overclaim.audit.play.kernel_totals import has_kernel_for
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.measurement import play_sequences

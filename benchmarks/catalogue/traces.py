@@ -16,7 +16,7 @@ from overclaim import falsify
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.plans.plan import literature
 from overclaim.audit.plans.tasks import Prepared
-from overclaim.audit.search.families import standard_pairs
+from overclaim.audit.spaces.families import standard_pairs
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.upper import tracing
 from overclaim.benchmarks import tables

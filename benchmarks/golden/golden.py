@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from overclaim.audit.play.workers import cores
+from overclaim.audit.execution.workers import cores
 from overclaim.benchmarks.same_record import TIME, UNSHARED, Rules, differences
 
 HERE = Path(__file__).resolve().parent

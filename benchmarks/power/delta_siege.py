@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from overclaim.audit.blackbox.falsify import falsify_mechanism
-from overclaim.audit.certification.verdict import Verdict
+from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.float_noise import (
     FloatNoise,

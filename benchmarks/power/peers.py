@@ -16,10 +16,10 @@ import time
 import numpy as np
 from scipy import stats
 
-from overclaim.audit.blackbox.falsify import falsify_mechanism
-from overclaim.audit.certification.verdict import Verdict
+from overclaim.audit.execution.execution import Budget
+from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.execution import Budget
 from overclaim.audit.statistics.events import Counts, bound_of
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.attainable import attainable

@@ -22,11 +22,13 @@ from overclaim.reports.command_line.cli import ENVIRONMENT
 for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
 
-from overclaim.audit.certification import blind_spot_search, falsify, frame, stages  # noqa: E402
+from overclaim.audit.execution.execution import Execution  # noqa: E402
+from overclaim.audit.pipeline import blind_spot_search, frame  # noqa: E402
+from overclaim.audit.pipeline import learner_stages as stages  # noqa: E402
+from overclaim.audit.pipeline import learners as falsify  # noqa: E402
 from overclaim.audit.plans import shrink  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402
 from overclaim.audit.plans.selftest import selftest  # noqa: E402
-from overclaim.audit.play.execution import Execution  # noqa: E402
 from overclaim.benchmarks.tables import dated, table, write_page  # noqa: E402
 from overclaim.reports import extras, record  # noqa: E402
 from overclaim.reports.command_line import running  # noqa: E402

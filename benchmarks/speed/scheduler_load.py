@@ -21,11 +21,11 @@ from typing import Any
 
 import psutil
 
+from overclaim.audit.execution.cluster import Cluster
+from overclaim.audit.execution.window import IN_FLIGHT
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import Plan
-from overclaim.audit.play.cluster import Cluster
 from overclaim.audit.play.transcripts import BLOCK
-from overclaim.audit.play.window import IN_FLIGHT
 from overclaim.audit.statistics.events import Counts
 from overclaim.benchmarks import tables
 

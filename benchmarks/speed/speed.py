@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from overclaim.audit.blackbox.learners import falsify
+from overclaim.audit.execution.workers import cores
+from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK, play
-from overclaim.audit.play.workers import cores
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.benchmarks.tables import Rows, row
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.catalogue.entries import entries
@@ -180,7 +180,7 @@ def processes() -> Rows:
 
 MEMORY = """
 import resource, sys
-from overclaim.audit.blackbox.learners import falsify
+from overclaim.audit.pipeline.falsify import falsify
 from overclaim.learners import BanditReduction, Threshold
 from overclaim.mechanisms.claim import Claim
 learner = BanditReduction(Threshold(arms=2, threshold=1.0), epsilon=1.0, sensitivity=1.0)

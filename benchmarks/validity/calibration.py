@@ -29,13 +29,13 @@ from joblib import Parallel, delayed  # noqa: E402
 from scipy import stats  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
-from overclaim.audit.blackbox.falsify import falsify_mechanism  # noqa: E402
-from overclaim.audit.blackbox.learners import falsify  # noqa: E402
-from overclaim.audit.certification.verdict import Result, Verdict  # noqa: E402
 from overclaim.audit.laws.exact import exact_epsilon  # noqa: E402
+from overclaim.audit.pipeline.falsify import falsify  # noqa: E402
+from overclaim.audit.pipeline.mechanisms import falsify_mechanism  # noqa: E402
+from overclaim.audit.pipeline.pair_search import candidates  # noqa: E402
+from overclaim.audit.pipeline.verdict import Result, Verdict  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402
 from overclaim.audit.plans.tasks import Prepared  # noqa: E402
-from overclaim.audit.search.pair_search import candidates  # noqa: E402
 from overclaim.benchmarks import tables  # noqa: E402
 from overclaim.mechanisms.claim import Claim  # noqa: E402
 from overclaim.mechanisms.one_shot.zoo import zoo  # noqa: E402

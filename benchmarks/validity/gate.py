@@ -34,9 +34,9 @@ from joblib import Parallel, delayed  # noqa: E402
 from scipy import stats  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
+from overclaim.audit.execution.execution import Budget  # noqa: E402
 from overclaim.audit.plans.plan import Plan  # noqa: E402
 from overclaim.audit.plans.tasks import Task  # noqa: E402
-from overclaim.audit.play.execution import Budget  # noqa: E402
 from overclaim.audit.play.pairs import Pair  # noqa: E402
 from overclaim.benchmarks import tables  # noqa: E402
 from overclaim.reports.baseline import compare, failed  # noqa: E402

@@ -2,7 +2,7 @@
 
     python benchmarks/validity/weak_claim_alarms.py [--seeds 63]
 
-A million runs make a claim of epsilon .1 a weak one, so `audit.blackbox.weak_claims` chooses pair, attack and event.
+A million runs make a claim of epsilon .1 a weak one, so `audit.pipeline.weak_claims` chooses pair, attack and event.
 Every audit is an error with probability at most 1 - confidence = 0.05, whatever it chooses.
 """
 

@@ -137,8 +137,8 @@ def check(
     four reasons: too few runs; no difference seen, and no bound from above; low power (--weaken measures it); hidden
     by the exact law, which says that nothing can be seen on this pair.
     """
-    from ...audit.play.execution import Execution
-    from ...audit.play.workers import cores
+    from ...audit.execution.execution import Execution
+    from ...audit.execution.workers import cores
     from ..extras import with_shrunk
     from ..formats.claim_lines import claim_lines
     from ..record import claim_record, to_text
@@ -177,7 +177,7 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
 
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
     """
-    from ...audit.certification.one_run import smoke_test
+    from ...audit.pipeline.one_run import smoke_test
     from ..formats.claim_lines import smoke_lines
 
     task = task_of(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
@@ -248,8 +248,8 @@ def run(
     could not be decided, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than it did,
     was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
+    from ...audit.execution.workers import cores
     from ...audit.plans.lock import owned
-    from ...audit.play.workers import cores
     from .. import baseline
     from ..formats.html import render
     from ..formats.terminal import claims_table, shrunk_words
@@ -357,9 +357,9 @@ def selftest(seed: int, jobs: int | None, as_json: bool) -> int:
 
     Exits 0 if every bug was caught without a false alarm, else 1.
     """
+    from ...audit.execution.execution import Execution
+    from ...audit.execution.workers import cores
     from ...audit.plans.selftest import selftest as plant
-    from ...audit.play.execution import Execution
-    from ...audit.play.workers import cores
     from .selftest_words import summary, table_of
 
     findings = plant(Execution(jobs or cores(), progress=True), seed=seed)

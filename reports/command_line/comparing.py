@@ -22,7 +22,7 @@ Comparison = tuple["Task", ClaimRecord, ClaimRecord]
 
 def hold_against(record: RunRecord, base: RunRecord, file: Path | None, plan: Plan, *, jobs: int | None) -> None:
     """Put the comparison with a baseline into a record; learners that crash in it are errors of the record."""
-    from ...audit.play.workers import cores
+    from ...audit.execution.workers import cores
     from ..baseline import compare
 
     with own_process():
@@ -34,7 +34,7 @@ def hold_against(record: RunRecord, base: RunRecord, file: Path | None, plan: Pl
 
 def count_again(plan: Plan, pairs: Sequence[tuple[ClaimRecord, ClaimRecord]], *, jobs: int) -> list[Again]:
     """Return what came of counting the events of baselines again: (claim, its baseline) each."""
-    from ...audit.play.workers import DeadWorkerError, in_parallel
+    from ...audit.execution.workers import DeadWorkerError, in_parallel
 
     tasks = {task.completed().command(): task for task in plan.tasks}  # as the record's replay says it
     items = [(tasks[new["replay"]], new, old) for new, old in pairs]
@@ -50,7 +50,7 @@ def count_again(plan: Plan, pairs: Sequence[tuple[ClaimRecord, ClaimRecord]], *,
 
 def _count_alone(count: Callable[[Comparison], Again], item: Comparison) -> Again:
     """Return what came of counting in a process of its own, which the target may end."""
-    from ...audit.play.workers import DeadWorkerError, alone
+    from ...audit.execution.workers import DeadWorkerError, alone
     from ..baseline import Again
 
     try:
@@ -62,8 +62,8 @@ def _count_alone(count: Callable[[Comparison], Again], item: Comparison) -> Agai
 
 def _count_again(item: Comparison, *, jobs: int) -> Again:
     """Return the counts of a baseline's event over as many fresh runs as it had, or as the new audit had if fewer."""
-    from ...audit.assumptions.mechanism_runs import DataPair
-    from ...audit.certification.frozen import Frozen
+    from ...audit.evidence.frozen import Frozen
+    from ...audit.play.mechanism_runs import DataPair
     from ...audit.play.pairs import Pair
     from ..baseline import Again
     from ..identity import game

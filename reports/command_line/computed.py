@@ -23,7 +23,7 @@ from .task_options import task_of
 @command
 def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
     """Say what a budget can at best catch: the least epsilon of Laplace noise a perfect attack falsifies, 9 in 10."""
-    from ...audit.play.execution import check_confidence
+    from ...audit.execution.execution import check_confidence
     from ...audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
     from ...audit.statistics.digits import at_least
     from ...audit.statistics.measure_words import caught_words, claimed_words
@@ -61,7 +61,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     """Compute the exact epsilon of TARGET at a small horizon, on the standard pair worst at the largest delta."""
     from ...audit.laws.exact import DELTAS
     from ...audit.laws.exact_levels import exact_mu_and_rho
-    from ...audit.search.exact_search import worst_exactly
+    from ...audit.pipeline.exact_search import worst_exactly
     from ...audit.statistics.measure_words import written
 
     task = task_of(target=target, **choices)

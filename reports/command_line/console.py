@@ -104,8 +104,8 @@ def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickExcept
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return Failure("interrupted", INTERRUPTED)
     try:
+        from ...audit.execution.cluster import ClusterError, ClusterLostError
         from ...audit.plans.ledger import LedgerError
-        from ...audit.play.cluster import ClusterError, ClusterLostError
         from ...learners.blame import blamed, said
         from ...learners.protocol import LearnerError
     except ImportError as missing:  # what they need themselves
@@ -230,7 +230,7 @@ def own_process() -> Iterator[None]:
     raises; a stdout that it closes is opened again. A timer that audited code sets and has no handler for raises when
     it runs out, and ends with the audit.
     """
-    from ...audit.play.progress import begin
+    from ...audit.execution.progress import begin
 
     begin()
     ends, owner, shown = os._exit, os.getpid(), sys.stdout
@@ -260,8 +260,8 @@ def own_process() -> Iterator[None]:
 @contextmanager
 def _each_warning_once() -> Iterator[None]:
     """Show warnings in the end, each place that warned once, with a count."""
-    from ...audit.play.warned import collected, lines
-    from ...audit.play.workers import ignore_harmless_warnings
+    from ...audit.execution.warned import collected, lines
+    from ...audit.execution.workers import ignore_harmless_warnings
 
     ignore_harmless_warnings()  # beyond the end: what is still computed then is cancelled
     with collected() as warned:

@@ -83,8 +83,8 @@ class Json(Kind):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         """Read the text."""
-        from ...audit.inputs.files import InputFile, names_a_file
-        from ...audit.inputs.json_text import parse_json
+        from ...audit.play.json_text import parse_json
+        from ...audit.spaces.files import InputFile, names_a_file
 
         if not isinstance(value, str):
             return value

@@ -51,9 +51,9 @@ def regret(
     With --search what was found is shown with the command that plays it again, alone and on other random numbers.
     Exits 1 if a printed bound or growth rate is violated.
     """
+    from ...audit.execution.execution import Budget, Execution
+    from ...audit.execution.workers import cores
     from ...audit.plans.regret_tasks import regret_setting
-    from ...audit.play.execution import Budget, Execution
-    from ...audit.play.workers import cores
     from ...audit.regret.block_sequences import BlockSequence
     from ...audit.regret.regret_audit import audit_regret
     from ..formats.claim_lines import regret_lines
@@ -91,7 +91,7 @@ def _words(options: Mapping[str, object]) -> list[str]:
 
 def _unusual(budget: Mapping[str, object]) -> dict[str, object]:
     """Return a budget without a confidence and a stop that are those of every command."""
-    from ...audit.play.execution import Budget
+    from ...audit.execution.execution import Budget
 
     usual = {"confidence": Budget.confidence, "stop": Budget.stop}
     return {name: value for name, value in budget.items() if value != usual.get(name)}

@@ -19,12 +19,12 @@ from .outcomes import finished
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ...audit.execution.cluster import Cluster
+    from ...audit.execution.execution import Execution
     from ...audit.plans.ledger import Ledger
     from ...audit.plans.plan import Plan
     from ...audit.plans.regret_tasks import RegretTask
     from ...audit.plans.tasks import Task
-    from ...audit.play.cluster import Cluster
-    from ...audit.play.execution import Execution
     from ...audit.regret.measurement import RegretJson
 
 #: What the errors of claims are called whose exit code is not that of bad input; the first counts.
@@ -35,10 +35,10 @@ def audited(
     plan: Plan, out: Path, resume: bool, restart: bool, jobs: int | None, cluster: Cluster | None
 ) -> tuple[Ledger, RunRecord]:
     """Return the ledger of a plan's run and its record; say what an earlier run has left of both."""
+    from ...audit.execution.cluster import ClusterError
+    from ...audit.execution.execution import Execution
+    from ...audit.execution.workers import cores
     from ...audit.plans.ledger import Ledger
-    from ...audit.play.cluster import ClusterError
-    from ...audit.play.execution import Execution
-    from ...audit.play.workers import cores
 
     if restart and (removed := Ledger.discard(out)):
         say(removed, err=True)
@@ -181,7 +181,7 @@ Item = tuple["Task", int, "Ledger | None"]
 
 def _outcomes(items: Sequence[Item], execution: Execution, label: str, *, apart: bool) -> Iterator[Outcome]:
     """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
-    from ...audit.play.workers import as_completed
+    from ...audit.execution.workers import as_completed
     from ...learners.protocol import LearnerError
 
     jobs = execution.jobs
@@ -210,7 +210,7 @@ def verdict_line(outcome: Outcome) -> str:
 
 def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:
     """Return the outcome of one claim, audited in a process that it may end."""
-    from ...audit.play.workers import alone
+    from ...audit.execution.workers import alone
     from ...learners.protocol import LearnerError
 
     task, index, ledger = item
@@ -256,8 +256,8 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
 
 def unaudited(task: Task | RegretTask, error: BaseException) -> Said:
     """Return what to say of a claim that could not be audited; what ends the whole run is raised again."""
+    from ...audit.execution.cluster import ClusterError
     from ...audit.plans.ledger import LedgerError
-    from ...audit.play.cluster import ClusterError
     from ...learners.blame import interruption, raised_by_target
 
     if isinstance(error, LedgerError | ClusterError):
@@ -281,7 +281,7 @@ def _measured(
     plan: Plan, known: dict[int, RegretJson], *, jobs: int, ledger: Ledger | None
 ) -> list[RegretJson | Unmeasured]:
     """Return the measurements of regret; in the ledger they come after the claims."""
-    from ...audit.play.workers import in_parallel
+    from ...audit.execution.workers import in_parallel
 
     items = [(task, i, ledger) for i, task in enumerate(plan.regret, start=len(plan.tasks))]
     measured = in_parallel(
@@ -292,7 +292,7 @@ def _measured(
 
 def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson | Unmeasured:
     """Return one measurement of regret, kept in the ledger; what goes wrong in it, as an error."""
-    from ...audit.play.workers import alone
+    from ...audit.execution.workers import alone
 
     task = item[0]
     try:
@@ -303,7 +303,7 @@ def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson | U
 
 def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson:
     task, index, ledger = item
-    from ...audit.play.execution import Execution
+    from ...audit.execution.execution import Execution
 
     page = ledger.page(index) if ledger is not None else None
     try:
@@ -339,7 +339,7 @@ def exit_code(record: RunRecord) -> int:
 
 def cluster_of(workers: str, scheduler: str | None) -> Cluster | None:
     """Return the cluster that was asked for, reached and found to be of this version."""
-    from ...audit.play.cluster import Cluster
+    from ...audit.execution.cluster import Cluster
 
     if workers == "local":
         if scheduler is not None:

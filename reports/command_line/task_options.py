@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
     """Return the task that the options of a command describe."""
+    from ...audit.execution.execution import Budget
     from ...audit.plans.tasks import Task
-    from ...audit.play.execution import Budget
 
     spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
     choices["measure"] = claimed_measure(choices)

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from ...audit.certification.blind_spot import NOT_SEEN, NOTHING, TOO_FEW, words
-from ...audit.inputs.data import shown
+from ...audit.pipeline.blind_spot import NOT_SEEN, NOTHING, TOO_FEW, words
+from ...audit.play.data import shown
 from ...audit.regret.growth import DOUBLINGS
 from ...audit.regret.verdicts import growth_words, promised_growth, regret_verdict
 from ...audit.statistics.certificates import translation_words

@@ -18,7 +18,7 @@ from ..record_types import SIDES, ClaimRecord, EventRecord
 from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library
 
 if TYPE_CHECKING:
-    from ...audit.certification.evidence import EvidenceJson
+    from ...audit.evidence.evidence import EvidenceJson
     from ...audit.regret.measurement import RegretJson
     from .drawing import Axes
 

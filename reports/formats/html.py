@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...audit.certification.blind_spot import factor_words
-from ...audit.play.workers import in_parallel
+from ...audit.execution.workers import in_parallel
+from ...audit.pipeline.blind_spot import factor_words
 from ...audit.regret.verdicts import TOLERANCE, growth_words, promised_growth
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, compact

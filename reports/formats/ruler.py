@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ...audit.certification.blind_spot import words as blind_words
+from ...audit.pipeline.blind_spot import words as blind_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
 from ...mechanisms.measures.stated import number_text

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...audit.certification.blind_spot import factor_words
-from ...audit.certification.witness import witness_lines
+from ...audit.pipeline.blind_spot import factor_words
+from ...audit.pipeline.witness import witness_lines
 from ...audit.regret.verdicts import YOURS, promised_growth, regret_verdict
 from ...audit.statistics.digits import at_least, confidence_text
 from ...audit.statistics.measure_words import is_epsilon

@@ -14,8 +14,8 @@ from overclaim.audit.assumptions.independence import (
     check_replay,
     neighbours_p_value,
 )
-from overclaim.audit.assumptions.mechanism_runs import DataPair, run_block
-from overclaim.audit.blackbox.falsify import falsify_mechanism
+from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.play.mechanism_runs import DataPair, run_block
 from overclaim.audit.statistics.events import UNUSED, Event
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim

@@ -6,7 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overclaim.audit.attacks.encoding.columns import (
+from overclaim.audit.attacks.outputs.binned_regressions import NUDGE, STRETCH, UNIFORM, Coded, CodedRuns, _bins
+from overclaim.audit.attacks.outputs.count_tables import kinds_of
+from overclaim.audit.attacks.outputs.output_attacks import SCREENED_SHARES
+from overclaim.audit.encoding.columns import (
     FEW_VALUES,
     MOST_SPECIALS,
     QUARTERS,
@@ -15,10 +18,7 @@ from overclaim.audit.attacks.encoding.columns import (
     Column,
     of_sorted,
 )
-from overclaim.audit.attacks.encoding.features import Features
-from overclaim.audit.attacks.outputs.binned_regressions import NUDGE, STRETCH, UNIFORM, Coded, CodedRuns, _bins
-from overclaim.audit.attacks.outputs.count_tables import kinds_of
-from overclaim.audit.attacks.outputs.output_attacks import SCREENED_SHARES
+from overclaim.audit.encoding.features import Features
 from overclaim.audit.statistics.coupling import MOST_KEYS, Places
 
 NUMBERS = st.one_of(

@@ -7,10 +7,10 @@ from overclaim import Claim, falsify
 from overclaim.audit.attacks.learner_attacks import SequenceTable, WindowRatio, applicable
 from overclaim.audit.attacks.particle import ParticleRatio
 from overclaim.audit.attacks.responses import NextArms
-from overclaim.audit.certification import anytime_learners
-from overclaim.audit.certification.stages import best_of, judged_loss, log_loss
 from overclaim.audit.laws.exact import epsilon_from_laws
 from overclaim.audit.laws.sequences import COARSE, NotEnumerableError, _grid, index_of, sequence_laws, window_laws
+from overclaim.audit.pipeline import anytime_learners
+from overclaim.audit.pipeline.learner_stages import best_of, judged_loss, log_loss
 from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play

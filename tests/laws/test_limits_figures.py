@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from overclaim.audit.certification.blind_spot_search import true_to
 from overclaim.audit.laws.exact import exact_epsilon
+from overclaim.audit.pipeline.blind_spot_search import true_to
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.learners.bandits.htinf import Htinf
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.batched import MiniBatch

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from overclaim.audit.inputs.drawing import draw
-from overclaim.audit.inputs.neighbours import neighbours_of
 from overclaim.audit.plans.plan import libraries_plan
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.spaces.drawing import draw
+from overclaim.audit.spaces.neighbours import neighbours_of
 from overclaim.mechanisms.libraries.catalogue import library_entries
 from overclaim.mechanisms.libraries.entry import Library, LibraryCase, MissingLibraryError
 from overclaim.mechanisms.relation import relation_names

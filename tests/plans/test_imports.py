@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
+from overclaim.audit.execution.provenance import changed, digest_with_imports, environment, loaded_files
 from overclaim.audit.plans.ledger import Ledger, LedgerError
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.targets import resolve
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.provenance import changed, digest_with_imports, environment, loaded_files
 
 #: A target and what it imports, in every way there is.
 FILES = {

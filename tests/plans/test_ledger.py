@@ -14,11 +14,11 @@ from unittest.mock import Mock
 
 import pytest
 
+from overclaim.audit.execution.execution import Budget, Execution
 from overclaim.audit.plans.ledger import NAME, Ledger, LedgerError
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.regret_tasks import RegretTask
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.transcripts import BLOCK
 from overclaim.audit.statistics.events import Counts
 from overclaim.reports.command_line.running import run_plan
@@ -72,7 +72,7 @@ from dataclasses import replace
 from pathlib import Path
 import overclaim.reports.command_line.cli as cli
 from overclaim.audit.attacks import learner_attacks
-from overclaim.audit.certification import falsify
+from overclaim.audit.pipeline import learners as falsify
 from overclaim.audit.plans import plan as plans, selftest
 measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=plans.Budget(runs=40))
 plans.literature = lambda seed=0: replace(plans.read_plan(Path("plan.toml")), regret=(measured,))

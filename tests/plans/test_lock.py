@@ -72,7 +72,7 @@ def test_rows_of_another_run_are_not_read(tmp_path):
 #: Tells the numbers of its workers, and keeps them busy for minutes.
 BUSY = """
 import os, sys, time
-from overclaim.audit.play.workers import in_parallel
+from overclaim.audit.execution.workers import in_parallel
 
 def work(item):
     print(os.getpid(), flush=True)
@@ -88,7 +88,7 @@ if __name__ == "__main__":
 #: Killed while it sends the first task: its workers have started, and have nothing to compute.
 KILLED = """
 import os, sys
-from overclaim.audit.play import workers
+from overclaim.audit.execution import workers
 
 class Last:
     def __reduce__(self):

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from overclaim import falsify, falsify_mechanism
+from overclaim.audit.execution import execution
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans import options
 from overclaim.audit.plans.options import AT_TOP, IN_CLAIM, OPTIONS, fits
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play import execution
-from overclaim.audit.play.execution import Budget
 from overclaim.mechanisms import claim
 from overclaim.mechanisms.measures.stated import MEASURES
 from overclaim.mechanisms.relation import relation_names

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from scipy import stats
 
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.plan_schema import PLAN, example
 from overclaim.audit.plans.regret_tasks import RegretTask
-from overclaim.audit.play.execution import Budget
 from overclaim.audit.regret import regret_audit
 from overclaim.audit.regret.block_sequences import BlockSequence
 from overclaim.audit.statistics.events import Counts, Event, certify

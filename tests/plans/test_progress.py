@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from overclaim.audit.assumptions import mechanism_runs
+from overclaim.audit.execution.execution import Execution
 from overclaim.audit.plans import ledger as module
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import read_plan
-from overclaim.audit.play import transcripts
-from overclaim.audit.play.execution import Execution
+from overclaim.audit.play import mechanism_runs, transcripts
 from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.record import to_text
 

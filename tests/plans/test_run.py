@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
+from overclaim.audit.execution.execution import Budget, Execution
+from overclaim.audit.execution.progress import with_bar
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Prepared, Task
-from overclaim.audit.play.execution import Budget, Execution
-from overclaim.audit.play.progress import with_bar
 from overclaim.reports.command_line.running import run_plan as run
 from overclaim.reports.formats.terminal import setting
 from overclaim.tests.support.command_line import FIELDS, PLAN, overclaim, run_plan

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans.plan import literature, read_plan
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.measures.gaussian_dp import GDP

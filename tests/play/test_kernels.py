@@ -14,11 +14,11 @@ import pytest
 
 from overclaim import Claim, falsify
 from overclaim.audit.attacks.particle import ParticleRatio
-from overclaim.audit.certification.stages import LearnerAudit
+from overclaim.audit.execution.execution import Budget
+from overclaim.audit.pipeline.learner_stages import LearnerAudit
 from overclaim.audit.plans.ledger import versions
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play import kernels
-from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, MiniBatch

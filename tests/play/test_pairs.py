@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overclaim.audit.blackbox.learners import falsify
-from overclaim.audit.inputs.rounds import as_sequence
+from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair, differing_losses
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import linear_alphabet
+from overclaim.audit.play.rounds import as_sequence
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.loss_choices import linear_alphabet
 from overclaim.learners import Exp3
 from overclaim.learners.problems.losses import Linear, Switch, from_json
 from overclaim.mechanisms.claim import LOSS_SET_NAMES, NEIGHBOURS, Claim

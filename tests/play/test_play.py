@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from overclaim.audit.certification.frame import Audit, Choice
-from overclaim.audit.play.execution import Budget, Execution
+from overclaim.audit.execution.execution import Budget, Execution
+from overclaim.audit.execution.workers import as_completed, in_parallel
+from overclaim.audit.pipeline.frame import Audit, Choice
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK, MOST_TOGETHER, blocks, concatenate, play, together
-from overclaim.audit.play.workers import as_completed, in_parallel
 from overclaim.audit.statistics.events import Counts, Event
 from overclaim.learners import BatchedLaplace, Exp3, Ftrl, LearnerError
 from overclaim.learners.problems.domains import EntropySimplex

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import overclaim
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.plans.regret_tasks import regret_setting
-from overclaim.audit.play.execution import Budget
 from overclaim.audit.regret.check_regret import OpenBoundError, audit_own_bound, own_claim
 from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS, VIOLATED

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overclaim.audit.play.execution import Budget
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.regret.comparator import domain_of
 from overclaim.learners import BanditPftal, NoisyOco, Pftal
 from overclaim.learners.catalogue.entries import entries, lookup

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overclaim.audit.play.execution import Budget, Execution
+from overclaim.audit.execution.execution import Budget, Execution
 from overclaim.audit.regret import measurement, side_by_side
 from overclaim.audit.regret.adversaries import adversaries
 from overclaim.audit.regret.measurement import ANYTIME, BETTING

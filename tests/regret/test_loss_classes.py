@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from overclaim.audit.play.execution import Budget
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.play.pairs import Pair, check_pair
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.comparator import best_fixed, total_bounds
 from overclaim.audit.regret.measurement import play_sequences
 from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.audit.regret.verdicts import TOLERANCE, UNDECIDED, VIOLATED
-from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.problems.domains import Cube, L1Ball, L2Ball, ProbabilitySimplex

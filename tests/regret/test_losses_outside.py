@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from overclaim.audit.blackbox.learners import falsify
-from overclaim.audit.play.execution import Budget
+from overclaim.audit.execution.execution import Budget
+from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.learners import Exp3

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overclaim.audit.play.execution import Budget
+from overclaim.audit.execution.execution import Budget
 from overclaim.learners import Exp3, Ftrl
 from overclaim.learners.bandits.htinf import Htinf
 from overclaim.learners.catalogue.entries import entries, lookup

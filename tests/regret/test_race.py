@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from overclaim.audit.execution import progress
+from overclaim.audit.execution.execution import Budget, Execution
+from overclaim.audit.execution.progress import with_bar
 from overclaim.audit.plans.plan import literature
 from overclaim.audit.plans.regret_tasks import SPARED, RegretTask
-from overclaim.audit.play import progress
-from overclaim.audit.play.execution import Budget, Execution
-from overclaim.audit.play.progress import with_bar
 from overclaim.audit.regret import measurement
 from overclaim.audit.regret.measurement import PILOT_SHARE, RACED, play_raced
 from overclaim.audit.regret.regret_audit import audit_regret, says_something

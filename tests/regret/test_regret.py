@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from overclaim.audit.play.execution import Budget, Execution
+from overclaim.audit.execution.execution import Budget, Execution
 from overclaim.audit.regret import comparator as hindsight
 from overclaim.audit.regret.adversaries import adversaries
 from overclaim.audit.regret.false_regret_statements import regret_on_random_signs, walk_interval

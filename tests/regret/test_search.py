@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from overclaim.audit.execution.execution import HERE, Budget
 from overclaim.audit.plans.regret_tasks import not_measured
-from overclaim.audit.play.execution import HERE, Budget
 from overclaim.audit.regret.adaptive import play_adaptive
 from overclaim.audit.regret.adversaries import adversaries, regret_losses
 from overclaim.audit.regret.adversary_search import find_adversary, rows_of_arms

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overclaim.audit.play.execution import Budget
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.regret.measurement import play_sequences, shares
 from overclaim.audit.regret.side_by_side import SideBySide, counted
 from overclaim.learners import BatchedLaplace, Exp3, Ftrl

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.execution import Budget
 from overclaim.reports.formats import figures
 from overclaim.reports.formats.html import render
 from overclaim.reports.record import claim_record, run_record

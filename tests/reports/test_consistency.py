@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from overclaim import GDP, RDP, ZCDP
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.execution import Budget
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.consistency import check_consistent
 from overclaim.reports.record import claim_record, run_record, to_text

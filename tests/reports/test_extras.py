@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
 from overclaim.audit.assumptions.blocks import LearnerBlock, draws_of
-from overclaim.audit.assumptions.mechanism_runs import DataPair, run_block
+from overclaim.audit.execution.cluster import ClusterError
+from overclaim.audit.execution.execution import Execution
 from overclaim.audit.plans.ledger import LedgerError
 from overclaim.audit.plans.plan import read_plan
-from overclaim.audit.play.cluster import ClusterError
-from overclaim.audit.play.execution import Execution
+from overclaim.audit.play.mechanism_runs import DataPair, run_block
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Threshold
@@ -46,8 +46,8 @@ set = { batch = 1 }
 FALSIFIED = '[[claims]]\ntarget = "agarwal-singh/reduction-threshold"\nepsilon = 1\nrounds = 2\nruns = 2000\n'
 #: Where each extra is looked up when it is computed, and what it is called where it is missing.
 OF_RUNS = {
-    "certification.blind_spot_search.blind_spot": ("blind spot", SURVIVING),
-    "certification.falsify.claimed_level": ("exact value", SURVIVING),
+    "pipeline.blind_spot_search.blind_spot": ("blind spot", SURVIVING),
+    "pipeline.learners.claimed_level": ("exact value", SURVIVING),
     "traces.summary.tracing": (None, SURVIVING),
     "traces.summary.cause": (None, FALSIFIED),
     "traces.upper.path_cost": (None, SURVIVING),
@@ -132,8 +132,8 @@ def test_a_figure_that_cannot_be_drawn_says_why_in_its_place(tmp_path, monkeypat
     ("place", "words", "said"),
     [
         ("traces.summary.tracing", ["--trace"], f"NOT TRACED: {REASON}"),
-        ("certification.blind_spot_search.blind_spot", ["--weaken"], f"missing: blind spot: {REASON}"),
-        ("certification.falsify.claimed_level", [], f"missing: exact value: {REASON}"),
+        ("pipeline.blind_spot_search.blind_spot", ["--weaken"], f"missing: blind spot: {REASON}"),
+        ("pipeline.learners.claimed_level", [], f"missing: exact value: {REASON}"),
     ],
 )
 def test_check_of_what_survives_exits_0_without_an_extra(place, words, said, monkeypatch):
@@ -154,8 +154,8 @@ def test_check_of_what_is_falsified_exits_1_without_its_shrunk_witness(error, mo
 
 
 def test_a_mechanism_keeps_its_verdict_without_shrunk_inputs_and_words(monkeypatch):
-    monkeypatch.setattr("overclaim.audit.blackbox.falsify.shrink_inputs", fails())
-    monkeypatch.setattr("overclaim.audit.blackbox.event_statements.event_in_words", fails())
+    monkeypatch.setattr("overclaim.audit.pipeline.mechanisms.shrink_inputs", fails())
+    monkeypatch.setattr("overclaim.audit.pipeline.event_statements.event_in_words", fails())
     inputs = neighbours(st.lists(st.integers(0, 1), max_size=3))
 
     def count(data, rng):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from overclaim import Claim, falsify_mechanism
-from overclaim.audit.certification.frozen import Frozen, freeze
+from overclaim.audit.evidence.frozen import Frozen, freeze
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP

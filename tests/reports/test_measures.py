@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 import overclaim
+from overclaim.audit.execution.execution import HERE
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.plans.plan_schema import CLAIM
-from overclaim.audit.play.execution import HERE
 from overclaim.audit.statistics.measure_words import KINDS, SYMBOLS, lower_words
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP

@@ -10,8 +10,8 @@ import pytest
 import sklearn.ensemble
 import sklearn.linear_model  # noqa: F401
 
-import overclaim.audit.blackbox.falsify
-import overclaim.audit.blackbox.learners
+import overclaim.audit.pipeline.falsify
+import overclaim.audit.pipeline.mechanisms
 import overclaim.audit.plans.shrink  # noqa: F401
 from overclaim.tests.support.own_code import COIN
 

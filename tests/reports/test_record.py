@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from overclaim import __version__
-from overclaim.audit.play.provenance import packages, versions
+from overclaim.audit.execution.provenance import packages, versions
 from overclaim.reports.record import read_record, run_record, to_text, write_atomically
 from overclaim.tests.support.command_line import PLAN, overclaim
 

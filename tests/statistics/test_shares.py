@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.attacks.rules import Sequences
-from overclaim.audit.blackbox.learners import falsify
-from overclaim.audit.certification.frozen import Frozen
+from overclaim.audit.evidence.frozen import Frozen
+from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.event_rule import allotment, choose_event, choose_event_from_laws
 from overclaim.audit.statistics.events import UNUSED, Counts, Event
@@ -92,10 +92,10 @@ def test_an_audit_of_a_learner_keeps_the_share(fast):
 
 def test_early_audits_toss_a_fair_coin():
     """Their bets are on guesses of a fair label. Those of a plan with `stop = "early"` are played by the same code."""
-    from overclaim.audit.certification.anytime import until_falsified
-    from overclaim.audit.certification.anytime_learners import AnytimeLearner
-    from overclaim.audit.certification.stages import LearnerAudit
-    from overclaim.audit.play.execution import Budget
+    from overclaim.audit.execution.execution import Budget
+    from overclaim.audit.pipeline.anytime import until_falsified
+    from overclaim.audit.pipeline.anytime_learners import AnytimeLearner
+    from overclaim.audit.pipeline.learner_stages import LearnerAudit
 
     budget = Budget(runs=40_000, seed=0, confidence=0.99)
     audit = LearnerAudit(learner=Exp3(arms=2, eta=1.0), claim=Claim(epsilon=20.0), budget=budget)

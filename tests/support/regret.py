@@ -1,6 +1,6 @@
 """A learner on one loss sequence: what it played, and its mean regret with its interval."""
 
-from overclaim.audit.play.execution import HERE
+from overclaim.audit.execution.execution import HERE
 from overclaim.audit.regret.measurement import BUDGET, play_sequences
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from overclaim import Pair
-from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.plans.selftest import PAIR
+from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.replay import traces
 from overclaim.audit.traces.tape import UntraceableError

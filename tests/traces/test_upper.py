@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.exact_levels import gaussian_mu_of
 from overclaim.audit.plans.plan import literature
+from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.audit.traces.branches import branches
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.costs import Cost

@@ -13,10 +13,10 @@ import scipy  # its parts load when first used
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ...encoding.columns import equal
+from ...encoding.features import LabelledView, Labels, View
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import Codes, Places
-from ..encoding.columns import equal
-from ..encoding.features import LabelledView, Labels, View
 from .count_tables import REPEATED, kinds_of
 from .learned import SCREENED, OutputAttack, nothing
 from .regressions import WEIGHT_DIGITS

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ...encoding.features import Features, LabelledView, Labels, View
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import Places
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..encoding.features import Features, LabelledView, Labels, View
 from ..protocol import log_ratio
 from .learned import PRIORS, SCREENED, OutputAttack, binned_odds, nothing, worth_of
 from .regressions import Logistic

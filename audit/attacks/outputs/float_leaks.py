@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....mechanisms.draws import Floats
 from ....mechanisms.noise import Laplace
-from ..encoding.features import LabelledView, Outputs, View
+from ...encoding.features import LabelledView, Outputs, View
 from ..protocol import Scorer
 from .learned import OutputAttack, nothing
 

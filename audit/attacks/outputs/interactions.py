@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ...encoding.columns import FEW_VALUES
+from ...encoding.features import Feature, LabelledView, Labels, View
 from ...statistics.bounds.rounding import rounded
-from ..encoding.columns import FEW_VALUES
-from ..encoding.features import Feature, LabelledView, Labels, View
 from ..protocol import log_ratio
 from .learned import SCREENED, quantiles, worth_of
 from .regressions import LinearOdds, Logistic

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ...encoding.features import Features, LabelledView, Labels, Outputs, View
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import reached
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..encoding.features import Features, LabelledView, Labels, Outputs, View
 from ..protocol import Scorer, log_ratio
 
 #: The most training runs that screening and boosting use.

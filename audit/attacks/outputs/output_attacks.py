@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....mechanisms.draws import Floats
+from ...encoding.columns import of_sorted
+from ...encoding.features import LabelledView, Labels
 from ...statistics.bounds.rounding import best
-from ..encoding.columns import of_sorted
-from ..encoding.features import LabelledView, Labels
 from .binned_regressions import BinnedRegression
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ByCategory, Patterns, Table
 from .interactions import Interacting, interactions

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ...encoding.features import LabelledView, Labels, View
 from ...statistics.bounds.rounding import rounded
-from ..encoding.features import LabelledView, Labels, View
 from .learned import SCREENED, OutputAttack
 
 #: Rows are whole numbers below this; and the most columns of rows, of bits and of hashes that are read: the first.

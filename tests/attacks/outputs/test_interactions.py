@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
-from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.learner_attacks import Boosted, Paired
 from overclaim.audit.attacks.outputs.interactions import (
     Bins,
@@ -20,7 +19,8 @@ from overclaim.audit.attacks.outputs.interactions import (
 )
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.attacks.responses import NextArms
-from overclaim.audit.certification.stages import best_of
+from overclaim.audit.encoding.features import Features
+from overclaim.audit.pipeline.learner_stages import best_of
 
 #: Epsilon of a randomised response that a pair of columns shows, and its share of true answers.
 EPSILON = 2.0

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import special
 
-from overclaim.audit.attacks.encoding.columns import Column
-from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.outputs.count_tables import ByCategory, Patterns, Table
 from overclaim.audit.attacks.outputs.learned import worth_of
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on, screen
 from overclaim.audit.attacks.outputs.regressions import Logistic
 from overclaim.audit.attacks.protocol import log_losses
-from overclaim.audit.blackbox.falsify import falsify_mechanism
+from overclaim.audit.encoding.columns import Column
+from overclaim.audit.encoding.features import Features
+from overclaim.audit.pipeline.mechanisms import falsify_mechanism
 from overclaim.audit.statistics.odds.walks import likely, smoothed
 from overclaim.mechanisms.claim import Claim
 

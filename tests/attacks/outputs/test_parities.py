@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from overclaim.audit.attacks.encoding.features import Features
 from overclaim.audit.attacks.outputs.parities import MOST_ROWS, Parities, _of_parities
-from overclaim.audit.blackbox.falsify import falsify_mechanism
-from overclaim.audit.certification.verdict import Verdict
+from overclaim.audit.encoding.features import Features
+from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.mechanisms.claim import Claim
 
 

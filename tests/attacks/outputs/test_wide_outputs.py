@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, falsify_mechanism
-from overclaim.audit.attacks.encoding.encoder import Encoder
-from overclaim.audit.attacks.encoding.places import MOST_COLUMNS
+from overclaim.audit.encoding.encoder import Encoder
+from overclaim.audit.encoding.places import MOST_COLUMNS
 from overclaim.learners.protocol import LearnerError
 
 WIDE = MOST_COLUMNS + 1

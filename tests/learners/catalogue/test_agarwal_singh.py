@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import exact_epsilon
+from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import linear_alphabet
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.loss_choices import linear_alphabet
 from overclaim.learners.catalogue import agarwal_singh
 from overclaim.learners.catalogue.bounds import agarwal_singh as agarwal_singh_bounds
 from overclaim.learners.catalogue.entries import Setting, lookup

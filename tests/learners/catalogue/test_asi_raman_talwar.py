@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.sequences import COARSE, log_likelihood
+from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import linear_alphabet
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.loss_choices import linear_alphabet
 from overclaim.learners.catalogue import asi_raman_talwar, asi_raman_talwar_advice, tossou_dimitrakakis
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.batched import BatchedLaplace

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import kstest, norm
 
 from overclaim.audit.play.transcripts import play
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.learners.catalogue import ene_nguyen_vladu
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.doubling import Doubling

@@ -11,8 +11,8 @@ from scipy.stats import kstest
 from overclaim.audit.laws.pftal_law import ActionLikelihood, _distinct_columns, applies, release_loss
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.spaces.families import first_round
+from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.audit.statistics.event_rule import choose_event
 from overclaim.audit.statistics.events import certify, count
 from overclaim.learners.catalogue import smith_thakurta

@@ -10,10 +10,10 @@ import sys
 import pytest
 from jinja2 import DictLoader
 
+from overclaim.audit.execution.execution import Execution
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.regret_tasks import RegretTask
-from overclaim.audit.play.execution import Execution
 from overclaim.reports import record
 from overclaim.reports.command_line import cli
 from overclaim.reports.command_line.console import (
@@ -235,7 +235,7 @@ def test_a_fault_of_a_template_is_our_own(tmp_path, monkeypatch, fault):
 
 def test_an_unpicklable_target_has_the_same_result_in_one_process(own, monkeypatch):
     """Every block is worth processes, and a lock cannot travel to them."""
-    monkeypatch.setattr("overclaim.audit.play.workers.START", 0.0)
+    monkeypatch.setattr("overclaim.audit.execution.workers.START", 0.0)
     words = ("--epsilon", 1, "--rounds", 2, "--runs", 40_000)
     one = overclaim("check", "own.py:Locked", *words, "--jobs", 1)
     two = overclaim("check", "own.py:Locked", *words, "--jobs", 2)

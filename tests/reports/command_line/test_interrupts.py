@@ -238,7 +238,7 @@ def test_the_end_while_processes_start_is_two_lines(tmp_path, end, starts):
 # The command line, which is ended when the first result of its processes has come.
 WAITS = """
 import os
-from overclaim.audit.play import workers
+from overclaim.audit.execution import workers
 from overclaim.__main__ import run
 
 def unwrapped(result, old=workers.unwrapped):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from overclaim.audit.play.workers import cores
+from overclaim.audit.execution.workers import cores
 from overclaim.tests.support.command_line import FIELDS, PLAN, check, overclaim, run_plan
 
 LEARNERS = '''

@@ -123,7 +123,7 @@ def test_a_plan_its_reports_and_its_gate_tell_users_from_events(folder):
 @pytest.fixture
 def few(monkeypatch):
     """As many sequences as a refusal needs."""
-    monkeypatch.setattr("overclaim.audit.inputs.sequences.SEQUENCES", 60)
+    monkeypatch.setattr("overclaim.audit.spaces.sequences.SEQUENCES", 60)
 
 
 @pytest.mark.usefixtures("few")

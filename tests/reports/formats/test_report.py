@@ -10,9 +10,9 @@ import click
 import pytest
 
 from overclaim.audit.attacks.learner_attacks import ATTACKS
+from overclaim.audit.execution import workers
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play import workers
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import figures, ruler
 from overclaim.reports.formats.claim_lines import claim_lines, regret_lines

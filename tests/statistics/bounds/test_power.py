@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.certification.verdict import Verdict, decide
+from overclaim.audit.pipeline.verdict import Verdict, decide
 from overclaim.audit.statistics.bounds import binomial_bounds, intervals, power
 from overclaim.audit.statistics.events import Counts, Event, certify
 from overclaim.mechanisms.claim import Claim

@@ -1,1 +1,0 @@
-"""Black-box audits of mechanisms, and of learners on sequences of rounds: search inputs, attack outputs, shrink."""

@@ -1,1 +1,0 @@
-"""Certification: choose on a pilot, certify on fresh runs, decide."""

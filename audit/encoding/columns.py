@@ -1,0 +1,163 @@
+"""A column of numbers: what training shows of it, and what is special among its values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats
+
+#: A column with at most so many distinct values is discrete.
+FEW_VALUES = 24
+#: A value that a continuous column repeats so often is treated as an atom: without one, ties have probability 0.
+REPEATS = 5
+#: Numbers on a grid repeat themselves: an atom is so many times as frequent as one of the next two on each side of it.
+STANDS_OUT = 3
+#: A column with numbers beyond LARGE is transformed by asinh, and later numbers beyond it are clipped, so that sums
+#: and fourth powers are finite. One with a range below SMALL is multiplied by a power of two: scores are rounded.
+LARGE, SMALL = 1e50, 1e-3
+#: At most so many repeated values of a column are told apart.
+MOST_SPECIALS = 8
+#: Whole numbers whose median is so many spreads or less from either end of what their bits can hold may be masks of
+#: bits, and the bits of a float.
+FILLING, FLOAT_BITS = 8, 53
+#: The shares of a column's numbers below its quartiles and its median.
+QUARTERS = np.array([0.25, 0.5, 0.75])
+
+
+@dataclass(frozen=True)
+class Column:
+    """What training showed of one column.
+
+    Attributes
+    ----------
+    values : array
+        Its distinct values if it is discrete, else the repeated ones, nan and the infinities included.
+    discrete : bool
+    centre, spread : float
+        Median and half the distance of the quartiles of the finite rest, as `look` shows it; on a grid the median is
+        between two numbers.
+    transform : "log", int or None
+        What numbers of an extreme size are replaced by: asinh of them, or their product with 2 to this power.
+    whole : bool
+        Whether it is not discrete, and its finite numbers are whole.
+    bits : range
+        Which bits of whole numbers may say something: the lowest, and where numbers fill what they can hold, all.
+    """
+
+    values: Floats
+    discrete: bool
+    centre: float
+    spread: float
+    transform: Literal["log"] | int | None = None
+    whole: bool = False
+    bits: range = range(0)
+
+    @classmethod
+    def of(cls, column: Floats) -> Column:
+        """Look at a training column."""
+        ordered = np.sort(column)
+        values, times = _counted(ordered)
+        discrete = values.size <= FEW_VALUES and (times.max() >= REPEATS or values.size == 1)
+        if not discrete:
+            near = np.pad(times, 2)
+            beside = np.maximum(np.minimum(near[:-4], near[1:-3]), np.minimum(near[3:-1], near[4:]))
+            times = np.where((times >= STANDS_OUT * beside) | ~np.isfinite(values), times, 0)
+            most = min(MOST_SPECIALS, times.size)
+            fewest = np.partition(times, -most)[-most]  # of the most frequent, and the first of equals
+            more = np.flatnonzero(times > fewest)
+            often = np.sort(np.append(more, np.flatnonzero(times == fewest)[: most - more.size]))
+            values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
+        rest = ordered[np.isfinite(ordered)]
+        whole = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
+        bits = _bits_of(rest) if whole else range(0)
+        if not discrete and np.isfinite(values).any():
+            others = rest[~np.isin(rest, values)]
+            rest = others if others.size else rest
+        transform = _transform_for(rest)
+        rest = _transformed(transform, rest)
+        low, centre, high = of_sorted(rest, QUARTERS) if rest.size else (0.0, 0.0, 0.0)
+        spread = float(high - low) / 2
+        if not discrete:
+            centre = _between(rest, centre)
+        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, whole, bits)
+
+    def look(self, column: Floats) -> Floats:
+        """Return the numbers as features take them: finite, special values at the centre."""
+        shown = _transformed(self.transform, column)
+        shown = np.where(np.isfinite(shown), np.clip(shown, -LARGE, LARGE), self.centre)
+        if not self.discrete:
+            for value in self.values[np.isfinite(self.values)]:
+                shown[column == value] = self.centre
+        return shown
+
+    def kinds(self, column: Floats) -> NDArray[np.uint8]:
+        """Return which of `values` each number is, from 1 on; 0 for others. Comparisons are faster than a search."""
+        kinds = np.zeros(column.size, dtype=np.uint8)
+        for place, value in enumerate(self.values.tolist(), start=1):
+            kinds += equal(column, value).view(np.uint8) * np.uint8(place)
+        return kinds
+
+
+def of_sorted(ordered: Floats, shares: Floats) -> Floats:
+    """Return the quantiles of sorted numbers, as `np.quantile` does, which takes ten times as long for few of them."""
+    at = shares * (ordered.size - 1)
+    low = at.astype(np.intp)
+    part, first, then = at - low, ordered[low], ordered[np.minimum(low + 1, ordered.size - 1)]
+    return np.where(part < 0.5, first + (then - first) * part, then - (then - first) * (1 - part))
+
+
+def equal(numbers: Floats, value: float) -> NDArray[np.bool_]:
+    """Return which of the numbers are the value; nan equals itself."""
+    return np.isnan(numbers) if math.isnan(value) else numbers == value
+
+
+def _counted(ordered: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the distinct ones of sorted numbers, and how many there are of each; nan, the last, equals itself."""
+    differ = ordered[1:] != ordered[:-1]
+    differ &= ~np.isnan(ordered[:-1])
+    starts = np.flatnonzero(np.append(True, differ))
+    return ordered[starts], np.diff(starts, append=ordered.size)
+
+
+def _bits_of(ordered: Floats) -> range:
+    """Return which bits of sorted whole numbers may say something."""
+    low, centre, high = of_sorted(ordered, QUARTERS)
+    if ordered[0] < 0 or ordered[-1] > LARGE:
+        return range(1)
+    size = math.frexp(ordered[-1])[1]
+    fills = min(centre, 2.0**size - centre) <= FILLING * (high - low) / 2
+    return range(max(0, size - FLOAT_BITS), size) if fills else range(1)
+
+
+def _transform_for(numbers: Floats) -> Literal["log"] | int | None:
+    if not numbers.size:
+        return None
+    low, high = float(numbers.min()), float(numbers.max())
+    if max(-low, high) > LARGE:
+        return "log"
+    return -math.frexp(high - low)[1] if 0 < high - low < SMALL else None
+
+
+def _between(ordered: Floats, median: float) -> float:
+    """Return the median, or where it repeats itself what is between it and the next number, so that it has a side."""
+    first, end = (int(np.searchsorted(ordered, median, side)) for side in ("left", "right"))
+    if end - first < REPEATS:
+        return median
+    below, above = abs(2 * first - ordered.size), abs(2 * end - ordered.size)
+    other = ordered[max(first - 1, 0) if below <= above else min(end, ordered.size - 1)]
+    return float(median + (other - median) / 2)
+
+
+def _transformed(transform: Literal["log"] | int | None, numbers: Floats) -> Floats:
+    if transform is None:
+        return numbers
+    if transform == "log":
+        return np.arcsinh(numbers)
+    with np.errstate(over="ignore"):
+        stretched: Floats = np.ldexp(numbers, transform)
+    return stretched

@@ -1,0 +1,313 @@
+"""Columns of numbers as features: what a classifier or a threshold can use.
+
+`encoder.Encoder` turns outputs of any form into columns of numbers, `Features` these into what `learned` makes
+evidence from. Features are finite, whatever the columns hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats
+from ..statistics.bounds.rounding import rounded
+from ..statistics.digits import exactly
+from .columns import REPEATS, Column, equal
+
+#: The most columns that are used for order statistics.
+MOST_SORTED = 12
+#: The most bits of whole numbers that are features.
+MOST_BITS = 128
+#: A share of a run's numbers that are different, on average: where there are so many, their places may say nothing.
+#: And the most whole numbers whose presence is looked at then.
+DIFFERENT, MOST_PRESENT = 0.9, 512
+
+Labels = NDArray[np.bool_]
+Outputs = NDArray[Any] | list[Any]
+Kept = TypeVar("Kept")
+
+
+class View:
+    """A block of encoded outputs, with what several features share computed once."""
+
+    def __init__(self, features: Features, columns: Floats) -> None:
+        self.features, self.columns = features, columns
+        self._known: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, compute: Callable[[], Kept]) -> Kept:
+        """Return what is computed of the runs, once: several attacks look at the same."""
+        if key not in self._known:
+            self._known[key] = compute()
+        known: Kept = self._known[key]
+        return known
+
+    def part(self, runs: Labels | NDArray[np.intp] | slice) -> View:
+        """Return the view of some of the runs."""
+        return View(self.features, self.columns[:, runs])
+
+    def labelled(self, left: Labels, *, coupled: bool = False) -> LabelledView:
+        """Return the view of training runs, with their world labels; see `LabelledView` for `coupled`."""
+        return LabelledView(self.features, self.columns, left, coupled=coupled)
+
+    @cached_property
+    def clean(self) -> Floats:
+        """The columns with every value that is no ordinary number at the column's centre: finite, (columns, runs)."""
+        return np.stack([self.clean_row(i) for i in range(len(self.columns))])
+
+    def clean_row(self, index: int) -> Floats:
+        """Return one row of `clean`, (runs,): a score may need few."""
+        return self.once(("clean", index), lambda: self.features.columns[index].look(self.columns[index]))
+
+    def kinds(self, index: int) -> NDArray[np.uint8]:
+        """Return which of its column's values each number is, from 1 on; 0 for others."""
+        return self.once(("kinds", index), lambda: self.features.columns[index].kinds(self.columns[index]))
+
+    def numbers(self, index: int) -> Floats:
+        """Return the ordinary numbers of a column, nan for the rest."""
+        column = self.features.columns[index]
+        row: Floats = self.columns[index]
+        if not column.values.size:
+            return row
+        with np.errstate(invalid="ignore"):
+            numbers: Floats = row * 0.0  # nan for what is not finite
+        numbers += row
+        for value in column.values[np.isfinite(column.values)]:
+            numbers[row == value] = np.nan
+        return numbers
+
+    @cached_property
+    def least(self) -> Floats:
+        """The least ordinary number of the columns that are not discrete, infinity where there is none."""
+        least: Floats = np.full(self.columns.shape[1], np.inf)
+        for i, column in enumerate(self.features.columns):
+            if not column.discrete:
+                np.fmin(least, self.numbers(i), out=least)
+        return least
+
+    @cached_property
+    def signs(self) -> Floats:
+        """The columns around their centres, clipped to a tenth of their spread."""
+        return _clipped(self.clean, self.features.columns)
+
+    def sign_row(self, index: int) -> Floats:
+        """Return one row of `signs`, (runs,)."""
+        signs: Floats = _clipped(self.clean_row(index)[None], self.features.columns[index : index + 1])[0]
+        return signs
+
+    @cached_property
+    def steps(self) -> Floats:
+        """The differences of neighbouring columns, the first from 0."""
+        return np.stack([self.step_row(i) for i in range(len(self.columns))])
+
+    def step_row(self, index: int) -> Floats:
+        """Return one row of `steps`, (runs,)."""
+        before = self.clean_row(index - 1) if index else 0.0
+        return rounded(self.clean_row(index) - before)  # equal steps are equal but for the last bits
+
+    @cached_property
+    def step_signs(self) -> Floats:
+        """The differences around their centres, clipped to a tenth of their spread."""
+        return _clipped(self.steps, self.features.steps)
+
+    @cached_property
+    def ordered(self) -> Floats:
+        """The columns in order of size, for each run."""
+        return np.sort(self.clean, axis=0)
+
+    @cached_property
+    def repeats(self) -> Floats:
+        """How many numbers of the columns that are not discrete are the same as others, (runs,)."""
+        ordered = np.sort(self.columns[self.features.wide], axis=0)
+        repeats: Floats = (ordered[1:] == ordered[:-1]).sum(axis=0).astype(np.float64)
+        return repeats
+
+    @cached_property
+    def halves(self) -> Floats:
+        """The sums of the first and of the second half of the columns, (2, runs)."""
+        half = len(self.clean) // 2
+        return rounded([self.clean[:half].sum(axis=0), self.clean[half:].sum(axis=0)])
+
+
+class LabelledView(View):
+    """A view of training runs, with the label of the world that each was played in.
+
+    Parameters
+    ----------
+    coupled : bool
+        Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
+        was played with the same draws: then most of the noise of one is that of the other.
+    """
+
+    def __init__(self, features: Features, columns: Floats, left: Labels, *, coupled: bool = False) -> None:
+        super().__init__(features, columns)
+        self.left, self.coupled = left, coupled
+
+    @property
+    def of_one_world(self) -> bool:
+        """Whether all runs are of the same world, or there are none: then nothing is learned from them."""
+        return bool(self.left.all() or not self.left.any())
+
+    def part(self, runs: Labels | NDArray[np.intp] | slice) -> LabelledView:
+        """Return the view of some of the runs, with their labels."""
+        return LabelledView(self.features, self.columns[:, runs], self.left[runs])
+
+    def thinned(self, most: int) -> LabelledView:
+        """Return every so many-th run, at most `most` of them; coupled runs stay together."""
+        return self.every(-(-self.left.size // most))
+
+    def every(self, step: int, offset: int = 0) -> LabelledView:
+        """Return every step-th run, from an offset on; coupled runs stay together."""
+        if step == 1 and not offset:
+            return self
+        return self.once(("every", step, offset), lambda: self._every(step, offset))
+
+    def _every(self, step: int, offset: int) -> LabelledView:
+        if not self.coupled:
+            return self.part(slice(offset, None, step))
+        half = self.left.size // 2
+        rows = [side[..., offset::step] for side in (self.columns[:, :half], self.columns[:, half:])]
+        left = np.repeat([True, False], rows[0].shape[1])
+        return LabelledView(self.features, np.concatenate(rows, axis=1), left, coupled=True)
+
+    def fold(self, which: int) -> Labels:
+        """Return which runs are of one of two folds, 0 or 1; coupled runs are of the same."""
+        size = self.left.size // 2 if self.coupled else self.left.size
+        taken = np.arange(size) % 2 == which
+        return np.tile(taken, 2) if self.coupled else taken
+
+
+def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:
+    centre = np.array([[c.centre] for c in columns])
+    spread = np.array([[c.spread] for c in columns])
+    clipped: Floats = np.clip((rows - centre) / (0.1 * spread), -1, 1)
+    return clipped
+
+
+Feature = Callable[[View], Floats]
+
+
+class Features:
+    """Features of encoded outputs: each column and its special values, and what the columns are together.
+
+    Parameters
+    ----------
+    columns : array (columns, runs)
+        Training outputs. Constant columns are dropped.
+    """
+
+    def __init__(self, columns: Floats) -> None:
+        looked = [Column.of(row) for row in columns]
+        self.kept = [i for i, column in enumerate(looked) if not (column.discrete and column.values.size == 1)]
+        self.columns = [looked[i] for i in self.kept]
+        self.discrete = all(column.discrete for column in self.columns)
+        self.steps: list[Column] = []
+        self.names: list[str] = []
+        self.rows: list[Feature] = []
+        self.wide = [i for i, column in enumerate(self.columns) if not column.discrete]
+        view = self.view(columns)
+        self.repeat, self.present = self._of_sets(view)
+        if self.kept:
+            if len(self.kept) > 1 and not self.discrete:
+                self.steps = [Column.of(view.step_row(i)) for i in range(len(self.kept))]
+            self.names, self.rows = map(list, zip(*self._list(), strict=True))
+
+    @property
+    def with_specials(self) -> list[int]:
+        """The columns of numbers and special values."""
+        return [i for i in self.wide if self.columns[i].values.size]
+
+    def view(self, columns: Floats) -> View:
+        """Return the view of encoded outputs."""
+        return View(self, columns if len(self.kept) == len(columns) else columns[self.kept])
+
+    def matrix(self, view: View) -> Floats:
+        """Return all features, (runs, features)."""
+        return np.stack([row(view) for row in self.rows], axis=1)
+
+    def _of_sets(self, view: View) -> tuple[bool, set[float]]:
+        """Tell whether numbers repeat others though hardly any do, and which whole numbers come again then.
+
+        Such a row may be a set, or records in any order, and which number stands where say nothing.
+        """
+        if len(self.wide) < 2 or np.mean(view.repeats) > (1 - DIFFERENT) * len(self.wide):
+            return False, set()
+        repeat = bool(np.count_nonzero(view.repeats != np.median(view.repeats)) >= REPEATS)
+        if not all(self.columns[i].whole for i in self.wide):
+            return repeat, set()
+        values, times = np.unique(view.columns[self.wide], return_counts=True)
+        often = np.argsort(-times, kind="stable")[:MOST_PRESENT]
+        return repeat, set(values[often[(times[often] >= REPEATS) & np.isfinite(values[often])]].tolist())
+
+    def _list(self) -> Iterator[tuple[str, Feature]]:
+        names = [f"column {i + 1}" for i in self.kept]
+        category = len(self.columns) == 1 and self.with_specials  # that repeats itself: it is worth more than its bits
+        bit_by_bit = not category and sum(len(column.bits) for column in self.columns) <= MOST_BITS
+        for i, (name, column) in enumerate(zip(names, self.columns, strict=True)):
+            yield name, partial(_row, "clean", i)
+            if not column.discrete:
+                yield f"side of {name}", partial(_row, "signs", i)
+                # Noise may have moved whole numbers by even ones alone, or they are masks of bits.
+                for bit in column.bits if bit_by_bit else column.bits[:1]:
+                    yield f"bit {bit} of {name}" if bit else f"parity of {name}", partial(_bit, i, bit)
+            if column.values.size > 2 or not column.discrete:
+                for value in column.values:
+                    yield f"{name} is {exactly(value)}", partial(_equals, i, float(value))
+        count = len(self.columns)
+        if count == 1:
+            return
+        for half, which in enumerate(("first", "second")):
+            yield f"sum of the {which} half", partial(_row, "halves", half)
+            yield f"square of the {which} half's sum", partial(_square_of_half, half)
+        yield "sum", lambda view: view.halves.sum(axis=0)
+        yield "product of the halves' sums", lambda view: view.halves.prod(axis=0)
+        yield "position of the largest", lambda view: view.clean.argmax(axis=0).astype(np.float64)
+        yield "position of the smallest", lambda view: view.clean.argmin(axis=0).astype(np.float64)
+        if self.discrete:
+            yield "largest", lambda view: view.clean.max(axis=0)
+            yield "smallest", lambda view: view.clean.min(axis=0)
+            return
+        yield "sum of the sides", lambda view: view.signs.sum(axis=0)
+        yield "sum of the steps' sides", lambda view: view.step_signs.sum(axis=0)
+        yield from ((f"step to {names[i]}", partial(_row, "steps", i)) for i in range(1, count))
+        yield from ((f"side of the step to {names[i]}", partial(_row, "step_signs", i)) for i in range(count))
+        places = range(count) if count <= MOST_SORTED else (0, count - 1)
+        yield from ((f"{i + 1} of {count} in order of size", partial(_row, "ordered", i)) for i in places)
+        if self.repeat:
+            yield "how many repeat others", lambda view: view.repeats
+        special = {float(v) for c in self.columns for v in c.values if not np.isnan(v)}
+        for value in sorted(special | self.present):
+            yield f"how many are {exactly(value)}", partial(_times, value)
+        yield "how many are nan", lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
+        yield "position of the first number", lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
+
+
+def _row(name: str, index: int, view: View) -> Floats:
+    if name in ("clean", "signs"):
+        return view.clean_row(index) if name == "clean" else view.sign_row(index)
+    row: Floats = getattr(view, name)[index]
+    return row
+
+
+def _equals(index: int, value: float, view: View) -> Floats:
+    return equal(view.columns[index], value).astype(np.float64)
+
+
+def _bit(index: int, bit: int, view: View) -> Floats:
+    column = view.columns[index]
+    known = np.isfinite(column)
+    value: Floats = np.where(known, np.mod(np.floor(np.where(known, column, 0.0) / 2.0**bit), 2.0), 0.5)
+    return value
+
+
+def _square_of_half(half: int, view: View) -> Floats:
+    square: Floats = np.square(view.halves[half])
+    return square
+
+
+def _times(value: float, view: View) -> Floats:
+    times: Floats = (view.columns == value).sum(axis=0).astype(np.float64)
+    return times

@@ -1,0 +1,1 @@
+"""Evidence: an audit's event as data, in words, and counted again."""

@@ -1,0 +1,397 @@
+"""Evidence: what the figures of a report show about one audited claim, from a bounded sample of fresh runs.
+
+Nothing here enters a verdict. The runs have a stage of their own; thresholds are fixed on the first third of them and
+counted on the rest, so every band is an honest Clopper-Pearson interval, point by point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...learners.abilities import batch_of, decisions
+from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
+from ...mechanisms.draws import Floats, Stage
+from ...mechanisms.measures.measure import Measure
+from ..attacks.learner_attacks import ATTACKS, SequenceRatio
+from ..attacks.protocol import FittedAttack
+from ..laws.exact import epsilon_from_laws
+from ..laws.sequences import all_sequences
+from ..pipeline.learner_stages import play_block
+from ..pipeline.verdict import Result
+from ..play.pairs import Pair
+from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
+from ..statistics.bounds import binomial_bounds
+from ..statistics.bounds.joint_cover import COARSE, MARGINS
+from ..statistics.bounds.power import required_runs
+from ..statistics.bounds.rounding import best, rounded
+from ..statistics.certificates import lower_of
+from ..statistics.event_rule import choose_event
+from ..statistics.events import Counts, Event, bound_of, bounds_of, count
+
+#: At most this share of the certification runs, this many runs, and this many played numbers.
+SHARE, MOST_RUNS, MOST_NUMBERS = 8, 4 * BLOCK, 8_000_000
+#: Points of a trade-off curve, bins of a histogram, points of a profile, prefixes of rounds and of runs.
+THRESHOLDS, BINS, PROFILE, ROUNDS, PREFIXES = 32, 40, 25, 8, 16
+#: Deltas at which the exact privacy profile is tabulated, where an exact method covers the claim.
+PROFILE_DELTAS = (1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.4)
+#: The most sequences that are shown for each side of an event.
+SHOWN_SEQUENCES = 3
+
+_Labels = NDArray[np.bool_]
+
+
+class TradeoffJson(TypedDict, total=False):
+    """Both errors of guessing the world at each threshold, with their intervals."""
+
+    threshold: list[float | None]
+    false_positive: list[float]
+    false_positive_low: list[float]
+    false_positive_high: list[float]
+    false_negative: list[float]
+    false_negative_low: list[float]
+    false_negative_high: list[float]
+
+
+class ExactProfileJson(TypedDict):
+    """The exact delta and epsilon."""
+
+    delta: list[float]
+    epsilon: list[float | None]
+
+
+class ProfileJson(TypedDict, total=False):
+    """The delta that is needed at each epsilon."""
+
+    epsilon: list[float]
+    estimate: list[float | None]
+    lower: list[float | None]
+    exact: ExactProfileJson
+
+
+class ScoresJson(TypedDict, total=False):
+    """Counts of the score by world, at each value or in bins; and how often it was -inf and inf."""
+
+    values: list[float]
+    edges: list[float]
+    left: list[int]
+    right: list[int]
+    left_infinite: list[int]
+    right_infinite: list[int]
+
+
+class ByRoundJson(TypedDict):
+    """Epsilon of the first rounds alone."""
+
+    kind: str
+    rounds: list[int]
+    epsilon: list[float | None]
+
+
+class GrowthJson(TypedDict, total=False):
+    """The bound of each prefix of the runs."""
+
+    runs: list[int]
+    bound: list[float | None]
+    source: str
+    decides: int | None
+
+
+class SequenceJson(TypedDict):
+    """A sequence of arms that the event names, with its probability in both worlds."""
+
+    arms: list[int]
+    says: str
+    left: float
+    right: float
+
+
+class EvidenceJson(TypedDict, total=False):
+    """What the figures of a claim show."""
+
+    alpha: float
+    runs: dict[str, int]
+    tradeoff: TradeoffJson
+    profile: ProfileJson
+    scores: ScoresJson
+    by_round: ByRoundJson
+    telling: list[SequenceJson]
+    growth: GrowthJson
+
+
+def evidence(learner: Learner, result: Result) -> EvidenceJson:
+    """Return the data of a claim's figures: JSON-serialisable, below 20 kB.
+
+    Parameters
+    ----------
+    learner : Learner
+        The batched learner that was audited.
+    result : Result
+        The outcome of the audit, with the attack that was certified. Where a fixed number of runs was certified the
+        growth is that of its blocks, else it is shown on the evidence's own runs.
+
+    Returns
+    -------
+    dict
+        `tradeoff`, `profile`, `scores`, `by_round` (where computable), `growth`, and `telling` (the likeliest
+        sequences of arms that the event names, where their laws are known).
+    """
+    claim, pair, event, attack = result.claim, result.losses, result.event, result.scorer
+    alpha = result.certificate.alpha
+    seen = _play(learner, claim, pair, result.seed, result.engine, _budget(result))
+    scores, left = attack.score(seen), seen.left
+    third = left.size // 3
+    grid = _thresholds(scores[:third])
+    figures: EvidenceJson = {
+        "alpha": round(alpha, 12) or alpha,
+        "runs": {"left": int(left[third:].sum()), "right": int((~left[third:]).sum())},
+        "tradeoff": _tradeoff(grid, scores[third:], left[third:], alpha),
+        "profile": _profile(grid, scores, left, third, max(claim.epsilon, result.epsilon_lower), alpha),
+        "scores": _histogram(scores[:third], scores[third:], left[third:]),
+    }
+    # In another measure a prefix would need an event of its own, chosen by that measure.
+    by_round = _by_round(learner, claim, attack, pair, seen, alpha) if claim.measure.is_epsilon else None
+    if by_round is not None:
+        figures["by_round"] = by_round
+    if isinstance(attack, SequenceRatio):
+        figures["telling"] = _likeliest(learner, pair, attack, event)
+    figures["growth"] = _growth(claim.measure, event, result.blocks or _prefixes(event, scores, left), alpha)
+    figures["growth"]["source"] = "certification runs" if result.blocks else "evidence runs"
+    return figures
+
+
+def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:
+    """Return the certification runs that would falsify the claim nine times in ten, were `true` the true epsilon.
+
+    None where nothing would: the claim holds at `true`, or no feasible number of runs decides it.
+    """
+    if true is None or not claim.measure.is_epsilon or not true > claim.epsilon:
+        return None
+    try:
+        return required_runs(claim.epsilon, true, delta=claim.delta, alpha=alpha)
+    except ValueError:
+        return None
+
+
+def _budget(result: Result) -> int:
+    width = 1 if result.losses.arms is None else result.losses.arms
+    affordable = MOST_NUMBERS // (result.losses.rounds * width)
+    return max(300, min(MOST_RUNS, result.certificate.counts.runs // SHARE, affordable))
+
+
+def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, engine: str, runs: int) -> Transcripts:
+    fixed = (learner, pair, seed, Stage.EVIDENCE, 0, claim.surface, engine, 0.5)
+    return concatenate([play_block(*fixed, block) for block in blocks(runs)])
+
+
+def _thresholds(scores: Floats) -> Floats:
+    """Return the thresholds of a curve: every distinct score, or quantiles, dense towards both ends."""
+    known = np.unique(scores[~np.isnan(scores)])
+    if known.size <= THRESHOLDS:
+        return known
+    at = (1 - np.cos(np.linspace(0, math.pi, THRESHOLDS))) / 2
+    return np.unique(np.quantile(scores[~np.isnan(scores)], at, method="nearest"))
+
+
+def _at_least(grid: Floats, scores: Floats) -> NDArray[np.int64]:
+    ordered = np.sort(scores[~np.isnan(scores)])
+    return np.asarray(ordered.size - np.searchsorted(ordered, grid, "left"), dtype=np.int64)
+
+
+def _tradeoff(grid: Floats, scores: Floats, left: _Labels, alpha: float) -> TradeoffJson:
+    """Return both errors of "left iff score >= threshold", with pointwise two-sided Clopper-Pearson intervals."""
+    curve: TradeoffJson = {"threshold": [_finite(t) for t in grid]}
+    p, q = int(left.sum()), int((~left).sum())
+    if not p or not q:
+        return curve
+    positive, positive_low, positive_high = _rate(_at_least(grid, scores[~left]), q, alpha)
+    negative, negative_low, negative_high = _rate(p - _at_least(grid, scores[left]), p, alpha)
+    return {
+        **curve,
+        "false_positive": positive,
+        "false_positive_low": positive_low,
+        "false_positive_high": positive_high,
+        "false_negative": negative,
+        "false_negative_low": negative_low,
+        "false_negative_high": negative_high,
+    }
+
+
+def _rate(k: NDArray[np.int64], n: int, alpha: float) -> tuple[list[float], list[float], list[float]]:
+    """Return the shares of n runs, and both ends of their Clopper-Pearson intervals."""
+    low = binomial_bounds.clopper_pearson_lower(k, n, alpha / 2)
+    return _digits(k / n), _digits(low), _digits(binomial_bounds.clopper_pearson_upper(k, n, alpha / 2))
+
+
+def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: float, alpha: float) -> ProfileJson:
+    """Return delta(epsilon): the excess P(S) - e^epsilon Q(S) of the best threshold event, and its lower bound.
+
+    For each epsilon the event is chosen on the first third and counted on the rest.
+    """
+    epsilons = np.linspace(0.0, 1.25 * min(scale, 20.0), PROFILE)
+    estimate, lower = np.zeros(PROFILE), np.zeros(PROFILE)
+    parts = []
+    for part in (slice(None, third), slice(third, None)):
+        s, world = scores[part], left[part]
+        p, q = int(world.sum()), int((~world).sum())
+        above = (_at_least(grid, s[world]), _at_least(grid, s[~world]))
+        below = (_at_least(-grid, -s[~world]), _at_least(-grid, -s[world]))  # "score <= t" speaks for the right
+        k = np.concatenate([above[0], below[0]])
+        other = np.concatenate([above[1], below[1]])
+        parts.append((k, np.repeat([p, q], grid.size), other, np.repeat([q, p], grid.size)))
+    if grid.size and all(np.all(n) and np.all(m) for _, n, _, m in parts):
+        (k, n, other, m), (hits, hit_runs, misses, miss_runs) = parts
+        for i, epsilon in enumerate(epsilons):
+            factor = math.exp(epsilon)
+            at = best(k / n - factor * other / m)
+            estimate[i] = max(0.0, hits[at] / hit_runs[at] - factor * misses[at] / miss_runs[at])
+            at_least = binomial_bounds.clopper_pearson_lower(hits[at], hit_runs[at], alpha / 2)
+            at_most = binomial_bounds.clopper_pearson_upper(misses[at], miss_runs[at], alpha / 2)
+            lower[i] = max(0.0, float(at_least - factor * at_most))
+    return {"epsilon": _digits(epsilons), "estimate": _short(estimate), "lower": _short(lower)}
+
+
+def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> ScoresJson:
+    """Return counts of the score by world: at each value where there are few, else in bins, ends included."""
+    finite = pilot[np.isfinite(pilot)]
+    values = np.unique(finite)
+    shown: ScoresJson
+    if values.size <= BINS:
+        shown = {"values": _digits(values)}
+        edges = np.concatenate([[-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]]) if values.size else np.zeros(0)
+    else:
+        low, high = np.quantile(finite, [0.002, 0.998])
+        if not high > low:
+            low, high = values[0], values[-1]
+        edges = np.linspace(low, high, BINS + 1)
+        shown = {"edges": _digits(edges)}
+    (in_left, left_ends), (in_right, right_ends) = (_binned(scores[world], edges) for world in (left, ~left))
+    return {**shown, "left": in_left, "left_infinite": left_ends, "right": in_right, "right_infinite": right_ends}
+
+
+def _binned(scores: Floats, edges: Floats) -> tuple[list[int], list[int]]:
+    """Return how many scores are in each bin, those beyond the ends in the last; and how many are -inf, and inf."""
+    within = scores[np.isfinite(scores)]
+    binned = np.histogram(np.clip(within, edges[0], edges[-1]), edges)[0].tolist() if edges.size else []
+    return binned, [int((scores == -np.inf).sum()), int((scores == np.inf).sum())]
+
+
+def _shown_rounds(pair: Pair) -> list[int]:
+    """Return the prefixes to look at: the losses differ at t0, so no action before round t0 + 2 can tell."""
+    first, last = pair.t0 + 2, pair.rounds
+    if last < first:
+        return []
+    spaced = np.round(np.geomspace(1, last - first + 1, ROUNDS)).astype(int) + first - 1
+    return sorted({int(t) for t in spaced})
+
+
+def _by_round(
+    learner: Learner, claim: Claim, attack: FittedAttack[Transcripts], pair: Pair, seen: Transcripts, alpha: float
+) -> ByRoundJson | None:
+    """Return epsilon of what is released in the first t rounds; None where no attack covers a prefix.
+
+    Exact where the law of the sequences is known; otherwise a lower bound of an event chosen for that prefix, on the
+    evidence's runs, each at error alpha.
+    """
+    shown = _shown_rounds(pair)
+    rounds, epsilons = [pair.t0 + 1], [0.0]
+    if isinstance(attack, SequenceRatio):
+        _, p, q = attack.laws
+        batch, arms = batch_of(learner), learner.arms
+        for t in shown:
+            size = arms ** decisions(t, batch)
+            start, end = (law.reshape(size, -1).sum(axis=1) for law in (p, q))
+            rounds.append(t)
+            epsilons.append(float(rounded(epsilon_from_laws(start, end, claim.delta))))
+        return {"kind": "exact", "rounds": rounds, "epsilon": _short(epsilons)}
+    own: object = type(attack)  # learners' attacks are classes, whose objects are fitted
+    kind = next((kind for kind in ATTACKS if kind is own), None)
+    if kind is None or (seen.releases is not None and len(seen.releases) != pair.rounds - 1):
+        return None
+    third = seen.runs // 3
+    left_world, right_world = (list(world) for world in (pair.left, pair.right))
+    for t in shown:
+        short, cut = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
+        if not kind.applies(learner, short, claim.surface):
+            return None
+        training = cut[: third // 2] if kind.trained else None
+        scores, left = kind.fit(learner, short, training).score(cut), cut.left
+        chosen_on = slice(third // 2 if kind.trained else 0, third)
+        event = choose_event(
+            scores[chosen_on], left[chosen_on], delta=claim.delta, alpha=alpha, runs=seen.runs - third, fair=True
+        )
+        counts = count(event, scores[third:], left[third:])
+        rounds.append(t)
+        epsilons.append(bound_of(event, counts, delta=claim.delta, alpha=alpha))
+    return {"kind": "lower bound", "rounds": rounds, "epsilon": _short(epsilons)}
+
+
+def _cut(seen: Transcripts, rounds: int) -> Transcripts:
+    releases = None if seen.releases is None or rounds < 2 else seen.releases[: rounds - 1]
+    return Transcripts(seen.actions[:rounds], seen.left, releases)
+
+
+def _likeliest(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) -> list[SequenceJson]:
+    """Return the likeliest sequences that the event names, with their probability in both worlds."""
+    table, p, q = attack.laws
+    sequences = all_sequences(learner.arms, decisions(pair.rounds, batch_of(learner)))
+    rows: list[SequenceJson] = []
+    for says, named, law in (("left", table >= event.upper, p), ("right", table <= event.lower, q)):
+        for i in np.argsort(-rounded(np.where(named, law, -1.0)), kind="stable")[:SHOWN_SEQUENCES]:
+            if named[i]:
+                arms = [int(a) + 1 for a in sequences[:, i]]
+                rows.append({"arms": arms, "says": says, "left": _one(p[i]), "right": _one(q[i])})
+    return rows
+
+
+def _prefixes(event: Event, scores: Floats, left: _Labels) -> list[Counts]:
+    """Return the counts of successive stretches, for learners whose certification kept no blocks."""
+    if not scores.size:
+        return []
+    cuts = np.unique(np.geomspace(min(200, scores.size), scores.size, PREFIXES).astype(int))
+    starts = [0, *cuts[:-1]]
+    return [count(event, scores[a:b], left[a:b]) for a, b in zip(starts, cuts, strict=True)]
+
+
+def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> GrowthJson:
+    """Return the bound that each prefix of the runs would have given. Only the last one was meant to be read."""
+    prefixes = list(_some_prefixes(parts, PREFIXES))
+    before, last = prefixes[:-1], prefixes[-1:]
+    if measure.is_epsilon and before:
+        bounds = bounds_of(event, before, delta=measure.stated[1], alpha=alpha, margins=COARSE).tolist()
+    else:
+        bounds = [lower_of(measure, event, counts, alpha=alpha, margins=COARSE) for counts in before]
+    bounds += [lower_of(measure, event, counts, alpha=alpha, margins=MARGINS) for counts in last]
+    return {"runs": [counts.runs for counts in prefixes], "bound": _short(bounds)}
+
+
+def _some_prefixes(parts: Sequence[Counts], many: int) -> Iterator[Counts]:
+    if not parts:
+        return
+    shown = set(np.round(np.geomspace(1, len(parts), many)).astype(int).tolist())
+    total = Counts()
+    for number, part in enumerate(parts, start=1):
+        total = total + part
+        if number in shown:
+            yield total
+
+
+def _one(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def _digits(values: ArrayLike) -> list[float]:
+    return [_one(v) for v in np.asarray(values, dtype=float).tolist()]
+
+
+def _short(values: ArrayLike) -> list[float | None]:
+    return [_finite(v) for v in np.asarray(values, dtype=float).tolist()]
+
+
+def _finite(value: float) -> float | None:
+    return _one(value) if math.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""Execution: where and how blocks are computed: processes, a cluster, imports, progress."""

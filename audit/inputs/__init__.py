@@ -1,1 +1,0 @@
-"""Inputs as data: those of mechanisms and rounds of learners, their records, neighbours, and how pairs are drawn."""

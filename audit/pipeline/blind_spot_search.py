@@ -1,0 +1,231 @@
+"""Blind spots are found on weaker targets, whose noise is divided by factors.
+
+The same pair, and the same attacks fitted anew, are tried on the target with its noise divided by a factor. What is
+found is a statement about that weaker target: on fresh runs of it the claim was falsified, or was not. The factors
+are bisected, so that at most `TESTS` of them are tried; each test has error alpha / `TESTS`, alpha being that of the
+audit's own certificate, and its runs are drawn from a seed that nothing else uses. So the chance that any factor of
+an audit is called caught although the claim is true of the target so weakened is at most alpha: an error of its own,
+beside that of the verdict.
+
+A miss may have two reasons: the attack is blind, or the claim is still true, because the noise is larger than the
+claim needs. The second is told by exact laws where there are any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from ...learners.abilities import has_grid_law
+from ...learners.blame import extra_or_reason
+from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
+from ...mechanisms.weakening import NoiseParameter, weakened
+from ..execution.execution import Json, seed_beyond
+from ..laws.exact import NotExactError, exact_epsilon
+from ..laws.sequences import COARSE, FINE
+from ..play.mechanism_runs import DataPair
+from ..play.pairs import Pair
+from ..spaces.families import standard_pairs, unlike
+from .blind_spot import LARGEST, BlindSpot
+from .frame import Audit, all_runs
+from .verdict import Result
+
+#: The factors that noise is divided by.
+FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
+#: The tests that a bisection of the factors takes, at most.
+TESTS = 4
+#: A test's share of the audit's runs, and the runs up to which it has as many as the audit.
+SHARE, FEW = 0.5, 4_000
+#: The seeds of the tests are the audit's own plus this and what follows it.
+FRESH = 2_000_000
+#: Steps of the bisection for the factor at which a claim becomes false, the error of an exact law on a grid, and how
+#: near the claim a pair must be on a coarse one for its fine one to decide.
+STEPS, TOLERANCE, NEAR = 6, 1e-3, 0.05
+
+#: From a factor to the target with its noise divided by it.
+Weaken = Callable[[float], Any]
+
+
+@dataclass(frozen=True)
+class Weakening:
+    """How a target is weakened, and what that changes: "noise", or the parameter that says how much there is."""
+
+    weaken: Weaken
+    parameter: str = "noise"
+
+    def through(self, wrap: Callable[[Any], Any]) -> Weakening:
+        """Return how something around the target is weakened: as the target is."""
+        return replace(self, weaken=lambda factor: wrap(self.weaken(factor)))
+
+
+#: What `weaken` may be: whether to measure a blind spot, or how the target is weakened.
+WeakenChoice = bool | str | Weaken | Weakening | None
+
+
+def weakening(
+    asked: WeakenChoice, target: object, by_parameter: Callable[[NoiseParameter, float], object]
+) -> Weakening | None:
+    """Return how to weaken a target; None where no blind spot is asked for.
+
+    Parameters
+    ----------
+    asked : bool, str, callable, Weakening or None
+        Whether; or the parameter that sets the noise, see `mechanisms.weakening.NoiseParameter`; or what weakens.
+    target
+        The built target.
+    by_parameter : callable
+        From a parameter and a factor to the target with it changed.
+
+    Raises
+    ------
+    ValueError
+        If the target cannot be weakened so.
+    """
+    if asked is None or asked is False:
+        return None
+    if isinstance(asked, Weakening):
+        weaken = asked
+    elif callable(asked):
+        weaken = Weakening(asked)
+    elif asked is True:
+        weaken = Weakening(partial(weakened, target))
+    elif isinstance(asked, str):
+        weaken = Weakening(partial(by_parameter, NoiseParameter.parse(asked)), asked)
+    else:
+        raise ValueError(f"weaken must be true, false, a parameter's name or a function, got {asked!r}")
+    weaken.weaken(FACTORS[0])  # what is no parameter is said before the audit, not after
+    return weaken
+
+
+def with_blind_spot(audit: Audit, result: Result, how: Weakening | None) -> Result:
+    """Return the result with its blind spot, or why it is missing, where that is asked for and no verdict is final."""
+    if how is None or result.final:
+        return result
+    measured = partial(blind_spot, audit, result.pair, how.weaken, parameter=how.parameter)
+    spot, missing = extra_or_reason("blind spot", measured)
+    return replace(result, blind_spot=spot, missing=(*result.missing, *missing))
+
+
+def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter: str = "noise") -> BlindSpot:
+    """Return what an audit that survived on this pair catches on weaker targets.
+
+    Parameters
+    ----------
+    audit : Audit
+    pair : Pair or DataPair
+        The one that the audit certified; its draws are not used again.
+    weaken : callable
+        From a factor to the target with its noise divided by it.
+    parameter : str
+        What `weaken` changes, for the record.
+
+    Notes
+    -----
+    The bisection supposes that a larger factor is caught where a smaller one is. Where that is not so, what is
+    returned is still what was tried and seen.
+    """
+    bounds: dict[float, float] = {}
+    low, high = -1, len(FACTORS)  # the audit itself survived; beyond the last factor nothing is known
+    tests = _tests(audit)
+    while high - low > 1:
+        middle = (low + high) // 2
+        factor = FACTORS[middle]
+        weaker = replace(
+            tests.of(weaken(factor)),
+            budget=replace(tests.budget, seed=seed_beyond(audit.budget.seed, FRESH + middle)),
+            execution=tests.execution.inside(f"weaker {factor:g}"),
+        )
+        bounds[factor] = weaker.once("bound", partial(_bound, weaker, pair))
+        low, high = (low, middle) if bounds[factor] > audit.claim.measure.level else (middle, high)
+    caught = FACTORS[high] if high < len(FACTORS) else None
+    laws: tuple[float | None, float | None] = (None, None)
+    if isinstance(pair, Pair) and audit.claim.measure.is_epsilon and (caught is None or caught > LARGEST):
+        laws = true_to(audit.claim, pair, weaken, once=audit.once)
+    return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, *laws)
+
+
+def _bound(audit: Audit, pair: object) -> float:
+    return all_runs(audit, [pair]).certificate.lower
+
+
+class Once(Protocol):
+    """Returns the JSON that a stage comes to, as it is known or computed now."""
+
+    def __call__(self, stage: str, compute: Callable[[], Json], /) -> Json:
+        """Return it."""
+
+
+def _now(stage: str, compute: Callable[[], Json]) -> Json:
+    return compute()
+
+
+def _tests(audit: Audit) -> Audit:
+    """Return the audit with the budget of one test."""
+    runs = max(min(audit.budget.runs, FEW), int(SHARE * audit.budget.runs))
+    return replace(
+        audit,
+        budget=replace(audit.budget, runs=runs, tests=audit.budget.tests * TESTS),
+        execution=replace(audit.execution, progress=False),
+    )
+
+
+def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> tuple[float | None, float | None]:
+    """Return the factors up to which, and from which on, exact laws say that the claim is true, and false.
+
+    Either is None where no exact law says so; the first too where they say that the claim is false as it is. True
+    means: on this pair and on the standard ones; at most the largest of `FACTORS`. Each law's epsilon is computed
+    `once`, also by runs that are killed in between.
+    """
+    learner: Learner = weaken(1.0)
+    all_pairs = unlike([pair, *standard_pairs(learner, claim, pair.rounds)])
+
+    def at(factor: float, places: Sequence[int]) -> tuple[bool, int] | None:
+        """Return whether the claim is true on these pairs, and the worst of them; None where no exact law says."""
+        weaker: Learner = weaken(factor)
+
+        def epsilon(surface: str, cells: int, i: int) -> float:
+            stage = f"true to {factor!r}/{surface}/{cells}/{i}"
+            return once(stage, partial(_exactly, weaker, all_pairs[i], claim, surface, cells))
+
+        for surface in (claim.surface, *(["release"] if claim.surface == "actions" else [])):
+            rough = COARSE if surface == "actions" and has_grid_law(weaker) else FINE
+            try:
+                near = {i: epsilon(surface, rough, i) for i in places}
+                worst = max(near, key=near.__getitem__)
+                # A coarse grid chooses the pairs that may decide: the worst one, and what is near the claim.
+                decide = [worst, *(i for i in near if i != worst and near[i] > claim.epsilon - NEAR)]
+                fine = near.__getitem__ if rough == FINE else partial(epsilon, surface, FINE)
+                true = all(fine(i) <= claim.epsilon * (1 + TOLERANCE) for i in decide)
+            except NotExactError:
+                continue
+            # Actions are computed from a release, so they are as private at least; they may be more so.
+            if true or surface == claim.surface:
+                return true, worst
+        return None
+
+    true, found = None, None
+    for factor in (1.0, *FACTORS):
+        found = at(factor, range(len(all_pairs)))
+        if found is None or not found[0]:
+            break
+        true = factor
+    else:
+        return true, None
+    if found is None or true is None:
+        return true, None if found is None else factor
+    false, places = factor, [found[1]]
+    for _ in range(STEPS):
+        middle = math.sqrt(true * false)
+        found = at(middle, places)
+        if found is None:
+            break
+        true, false = (middle, false) if found[0] else (true, middle)
+    return true, false
+
+
+def _exactly(learner: Learner, pair: Pair, claim: Claim, surface: str, cells: int) -> float:
+    return exact_epsilon(learner, pair, surface=surface, deltas=(claim.delta,), cells=cells)[claim.delta]

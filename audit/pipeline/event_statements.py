@@ -1,0 +1,292 @@
+"""An event of a mechanism's outputs in words: the one statement about one part of an output that it amounts to.
+
+An attack may be a table or a regression. Often it says no more than *key "b" present* or *theta[0] > 1.3*; the
+statement that agrees with it in most pilot runs is searched, and shown with how often it agrees. Nothing is certified
+by it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learners.blame import extra_or_reason
+from ...mechanisms.draws import Floats
+from ..encoding.encoder import has_floats, rows_of, vectors
+from ..encoding.features import Labels, Outputs
+from ..encoding.objects import plain
+from ..encoding.places import text_of_part
+from ..encoding.texts import WHOLE, as_float
+from ..statistics.digits import exactly
+from ..statistics.events import Event
+from .frame import Choice
+
+#: The most runs and the most parts of an output that are used, and the most categories that a statement lists, and
+#: letters that it has.
+MOST_RUNS, MOST_PARTS, MOST_NAMED, MOST_LETTERS = 2000, 2000, 3, 300
+#: A statement is shown if the runs in which it is wrong are at most this share of the runs with the event, and of
+#: those without it.
+WRONG = 0.1
+#: The words for an event that takes the same side in every run.
+NOTHING = "nothing found on this pair"
+
+#: What has no parts.
+_SCALARS = (float, int, str, bool, type(None))
+
+#: One part of the outputs, its value in each run: `...` where an output has no such part.
+Part = Sequence[object] | NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class _Wording:
+    """A statement about one part of an output, and in how many runs it agrees with the event."""
+
+    text: str
+    words: int  # of two that agree as often the simpler one is shown
+    agrees: int
+
+
+def described(choice: Choice, outputs: Outputs) -> Choice:
+    """Return a choice with what some of the pilot's outputs show of it: its event in words, and whether by floats."""
+    found = partial(event_in_words, choice.event, choice.attack.score(outputs), outputs)
+    words, missing = extra_or_reason("event in words", found)
+    return replace(choice, in_words=words or "", floats=has_floats(outputs), missing=missing)
+
+
+def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
+    """Return what an event says of outputs, in words; nothing where no statement about one part of them says it.
+
+    Parameters
+    ----------
+    event : Event
+    scores : array (runs,)
+    outputs : array (..., runs) or list
+        Of the same runs: the pilot's.
+    """
+    if event.method == "variational":
+        return ""
+    runs = min(scores.size, MOST_RUNS)
+    outputs = outputs[..., :runs] if isinstance(outputs, np.ndarray) else outputs[:runs]
+    sides = {"left": scores[:runs] >= event.upper, "right": scores[:runs] <= event.lower}
+    used = {world: side for world, side in sides.items() if side.any() and not side.all()}
+    if not used:
+        return NOTHING
+    columns = _columns(outputs)
+    statements = ((world, _best(columns, side), side) for world, side in used.items())
+    words = [
+        f"“{world}” where {best.text} (as the event in {best.agrees:,} of {runs:,} pilot runs)"
+        for world, best, side in statements
+        if best is not None and runs - best.agrees <= WRONG * min(side.sum(), runs - side.sum())
+    ]
+    return ", ".join(words)
+
+
+def _columns(outputs: Outputs) -> dict[str, Part]:
+    """Return the parts of outputs by their names."""
+    shape, numbers = vectors(outputs)
+    if numbers is not None and shape is not None:
+        sizes = outputs.shape[:-1] if isinstance(outputs, np.ndarray) else [n for n in shape if isinstance(n, int)]
+        if not sizes:
+            return {"the output": numbers[0]}
+        places = np.ndindex(*sizes)
+        named = zip(places, numbers[:MOST_PARTS], strict=False)
+        return {f"output[{', '.join(map(str, place))}]": row for place, row in named}
+    rows = rows_of(outputs)
+    columns: dict[str, list[object]] = {}
+    for run, output in enumerate(rows):
+        for name, leaf in _parts(output, ""):
+            if name not in columns and len(columns) < MOST_PARTS:
+                columns[name] = [...] * len(rows)
+            if name in columns:
+                columns[name][run] = leaf
+    return {name: _as_array(column) for name, column in columns.items()}
+
+
+def _as_array(column: list[object]) -> Part:
+    """Return a part that every output has as an array, where it is a plain number; else as it is."""
+    kinds = set(map(type, column))
+    if kinds == {float} or (kinds == {int} and all(-WHOLE <= value <= WHOLE for value in column)):  # type: ignore[operator]
+        return np.array(column)
+    return column
+
+
+def _parts(output: object, name: str) -> Iterator[tuple[str, object]]:
+    """Yield the parts of one output with their names."""
+    if type(output) in _SCALARS:
+        yield name or "the output", output
+        return
+    output = plain(output)
+    if isinstance(output, Mapping | Set | Sequence) and not isinstance(output, str | bytes):
+        yield name or "the output", _OfType(type(output).__name__)
+    if isinstance(output, Mapping):
+        for key, value in output.items():
+            named = isinstance(key, str) and key.isidentifier()
+            inner = (f"{name}.{key}" if name else key) if named else f"{name or 'output'}[{_quoted(key)}]"
+            yield f"key {_quoted(key)}{f' of {name}' if name else ''}", _PRESENT
+            yield from _parts(value, inner)
+    elif isinstance(output, Set):
+        for item in sorted(output, key=text_of_part):
+            yield f"{_quoted(item)} of {name or 'the output'}", _PRESENT
+    elif isinstance(output, Sequence) and not isinstance(output, str | bytes):
+        yield f"the size of {name or 'the output'}", len(output)
+        for i, part in enumerate(output):
+            yield from _parts(part, f"{name or 'output'}[{i}]")
+    else:
+        yield name or "the output", output
+
+
+#: The largest float.
+_MOST = sys.float_info.max
+
+
+@dataclass(frozen=True)
+class _OfType:
+    """The value of a part that holds others, as if it were a scalar: elsewhere it may be one."""
+
+    name: str
+
+
+#: The value of a part of which only its presence counts, such as a key of a dictionary.
+_PRESENT = object()
+
+
+def _quoted(thing: object) -> str:
+    if isinstance(thing, _OfType):
+        return f"of type {thing.name}"
+    return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else text_of_part(thing)
+
+
+def _best(columns: Mapping[str, Part], says: Labels) -> _Wording | None:
+    """Return the statement about one part that agrees with `says` most often, the simplest of these."""
+    statements = (one for name, column in columns.items() for one in _statements(name, column, says))
+    short = (one for one in statements if len(one.text) <= MOST_LETTERS)
+    return max(short, key=lambda one: (one.agrees, -one.words), default=None)
+
+
+def _statements(name: str, column: Part, says: Labels) -> Iterator[_Wording]:
+    if isinstance(column, np.ndarray):
+        kind = column.dtype.kind
+        if kind in "iu" and (column.min() < -WHOLE or column.max() > WHOLE):
+            column = column.astype(object)
+        missing = np.isnan(column) if kind == "f" else np.zeros(column.size, dtype=np.bool_)
+        yield from _about_nan(name, missing, says)
+        yield from _about_numbers(name, column, missing, says, whole=kind in "biu")
+        return
+    there = np.array([value is not ... for value in column])
+    if column[int(there.argmax())] is _PRESENT:  # some run has the part, else it would have no column
+        yield from _about_marks(f"{name} is present", f"{name} is not present", there, says)
+        return
+    if not there.all():
+        yield from _about_marks(f"{name} is there", f"{name} is not there", there, says)
+    numeric = np.array([isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in column])
+    if numeric.any():
+        pairs = zip(column, numeric, strict=True)
+        held = [math.nan if not ok else v if isinstance(v, int) else as_float(v) for v, ok in pairs]
+        rounded = any(isinstance(v, int) and abs(v) > WHOLE for v in held)
+        numbers = np.array(held, dtype=object if rounded else np.float64)
+        missing = np.array([v != v for v in held])
+        whole = all(isinstance(v, int) and abs(v) < _MOST for v, ok in zip(held, numeric, strict=True) if ok)
+        yield from _about_nan(name, missing & numeric, says)
+        yield from _about_numbers(name, numbers, missing, says, whole=whole)
+    texts = [None if ok or value is ... else _quoted(value) for value, ok in zip(column, numeric, strict=True)]
+    yield from _about_categories(name, texts, says)
+
+
+def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[_Wording]:
+    agrees = int((marks == says).sum())
+    yield _Wording(yes, 1, agrees)
+    yield _Wording(no, 1, marks.size - agrees)
+
+
+def _about_nan(name: str, marks: Labels, says: Labels) -> Iterator[_Wording]:
+    if marks.any():
+        yield from _about_marks(f"{name} is nan", f"{name} is not nan", marks, says)
+
+
+def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> Iterator[_Wording]:
+    """Yield that a part is one of few categories: those that are more often where the event says it."""
+    weights: dict[str, int] = {}
+    for text, said in zip(texts, says.tolist(), strict=True):
+        if text is not None:
+            weights[text] = weights.get(text, 0) + (1 if said else -1)
+    chosen = [text for text, weight in weights.items() if weight > 0]
+    if 0 < len(chosen) <= MOST_NAMED:
+        agrees = int((~says).sum()) + sum(weights[text] for text in chosen)
+        yield _Wording(f"{name} is {' or '.join(sorted(chosen))}", len(chosen), agrees)
+
+
+def _about_numbers(
+    name: str, numbers: NDArray[Any], missing: Labels, says: Labels, *, whole: bool
+) -> Iterator[_Wording]:
+    """Yield the range of a part that agrees with the event most often, and the best range that it is outside of.
+
+    Whole numbers that floats would round, those beyond 2^53, are held as objects.
+    """
+    values, places = np.unique(numbers[~missing], return_inverse=True)
+    if values.size < 2:
+        return
+    weights: Floats = np.bincount(places, np.where(says[~missing], 1.0, -1.0), minlength=values.size).astype(float)
+    for sign, outside in ((1.0, False), (-1.0, True)):
+        start, end, more = _heaviest(sign * weights)
+        if start > 0 or end < values.size - 1:
+            # A run without a number is neither within a range nor outside of it, but it is not a certain number.
+            true_of_others = says if outside and _is_one(values, start, end, whole=whole) else ~says
+            known = says if outside else ~says
+            agrees = (known & ~missing).sum() + (true_of_others & missing).sum() + more
+            yield _Wording(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
+
+
+def _heaviest(weights: Floats) -> tuple[int, int, float]:
+    """Return the neighbouring values of the largest sum, the first and the last, and the sum."""
+    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    least = np.minimum.accumulate(sums[:-1])
+    end = int((sums[1:] - least).argmax())
+    start = int(sums[: end + 1].argmin())
+    return start, end, float(sums[end + 1] - sums[start])
+
+
+def _is_one(values: NDArray[Any], start: int, end: int, *, whole: bool) -> bool:
+    """Tell whether a range is a single number that is named, not what lies between its neighbours."""
+    return bool(start == end and (whole or values[start] in (-math.inf, math.inf)))
+
+
+def _range(name: str, values: NDArray[Any], start: int, end: int, *, whole: bool, outside: bool) -> tuple[str, int]:
+    """Return that a part is within the values from `start` to `end`, or outside, and how many words that takes."""
+    if _is_one(values, start, end, whole=whole):
+        return f"{name} {'is not' if outside else '='} {_named(values[start])}", 1
+    sides = []
+    if start > 0:
+        edge = None if whole else _between(values[start - 1], values[start])
+        sign = "<" if outside else ">=" if edge is None else ">"
+        sides.append(f"{name} {sign} {_named(values[start] if edge is None else edge)}")
+    if end < values.size - 1:
+        edge = None if whole else _between(values[end], values[end + 1])
+        sign = ">" if outside else "<=" if edge is None else "<"
+        sides.append(f"{name} {sign} {_named(values[end] if edge is None else edge)}")
+    return (" or " if outside else " and ").join(sides), len(sides)
+
+
+def _named(number: Any) -> str:
+    """Return a number by all its digits."""
+    return str(Decimal(number)) if isinstance(number, int) and abs(number) > WHOLE else exactly(number)
+
+
+def _between(low: Any, high: Any) -> float | None:
+    """Return the shortest number between two neighbouring values; None where there is none, or one is infinite."""
+    middle = _finite(low) / 2 + _finite(high) / 2
+    rounded = (float(f"{middle:.{digits}g}") for digits in range(1, 17))
+    return next((short for short in rounded if low < short < high), None)
+
+
+def _finite(number: Any) -> float:
+    """Return the number as a float, finite for every whole number."""
+    return max(-_MOST, min(as_float(number), _MOST)) if isinstance(number, int) else number

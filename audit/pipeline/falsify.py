@@ -1,0 +1,275 @@
+"""Falsify a claim about a learner: on loss sequences, or on sequences of rounds in the learner's own terms."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+from ...learners.abilities import takes_contexts
+from ...learners.blame import blaming, name_of
+from ...learners.checks import check_game
+from ...learners.problems.losses import Loss
+from ...learners.protocol import Learner
+from ...learners.scalar import arms_of, as_learner, check_target, is_mechanism, weaker_learner
+from ...mechanisms.claim import NEIGHBOURS, Claim, check_claim
+from ...mechanisms.relation import BY_FUNCTION, Relation
+from ..assumptions.conformance import check_fresh
+from ..execution.cluster import Cluster
+from ..execution.execution import HERE, Budget, Execution, Memory
+from ..play.learner_mechanism import LearnerMechanism, RoundsPair
+from ..play.mechanism_runs import DataPair
+from ..play.pairs import Pair, radius_of
+from ..play.rounds import Game, Round, RoundRelation, as_sequence, differing, loss_of, losses_of
+from ..spaces.neighbours import made_by
+from ..spaces.sequences import examples_of, sequences_of
+from .blind_spot_search import WeakenChoice, weakening
+from .learners import audit_learner, check_surface
+from .mechanisms import audit_mechanism, check_no_game
+from .verdict import Result
+
+
+def falsify(
+    learner: object,
+    claim: Claim,
+    *,
+    rounds: int | None = None,
+    arms: int | None = None,
+    pair: Pair | None = None,
+    pairs: Iterable[Pair] | None = None,
+    left: object = None,
+    right: object = None,
+    inputs: object = None,
+    runs: int = 100_000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    jobs: int = 1,
+    progress: bool = False,
+    memory: Memory | None = None,
+    cluster: Cluster | None = None,
+    stop: str = "budget",
+    fast: bool = False,
+    global_random: bool = False,
+    weaken: WeakenChoice = None,
+    shrink: bool = True,
+) -> Result:
+    """Try to falsify a privacy claim about a learner.
+
+    Parameters
+    ----------
+    learner : Learner, a user's class, or a mechanism
+        A batched learner, or a class with `act` and `update` that is built as `cls(arms, rounds, rng)`. A mechanism
+        is audited as by `falsify_mechanism`, which has more options for it.
+    claim : Claim
+        What is promised.
+    rounds : int, optional
+        The horizon; that of the pair if one is given.
+    arms : int, optional
+        For a user's class; a batched learner knows its own.
+    pair : Pair, optional
+        The two worlds. By default the worst of the standard families is searched.
+    pairs : iterable of Pair, optional
+        The pairs to search instead of the standard families.
+    left, right : sequences of rounds, optional
+        Two neighbouring sequences in the learner's own terms (`audit.play.rounds`): loss vectors, convex losses, or
+        `{"user": ..., "context": ..., "losses": ...}`. They may differ in as many rounds as the claim says.
+    inputs : hypothesis strategy, optional
+        Of sequences of rounds with a neighbour relation, from `overclaim.testing.neighbours`; or of pairs of
+        sequences, which are held to the claim's own. The worst pair is searched, and what is falsified is shrunk to
+        the fewest differing rounds, the shortest sequence and the simplest values. The result's claim has the
+        relation.
+    runs : int
+        All runs of the audit, both worlds and the pilot included.
+    seed : int
+        Non-negative.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    jobs : int
+        Processes. The result does not depend on it.
+    progress : bool
+        Show a progress bar on stderr.
+    memory : Memory, optional
+        Finished blocks of the same audit are taken from it, and new ones kept in it. It does not change the result.
+    cluster : Cluster, optional
+        Computes the blocks of certification, instead of processes here. It does not change the result.
+    stop : {"budget", "early"}
+        When to stop: after all the runs, or as soon as the claim is falsified. An early audit is anytime-valid, and
+        learns its attack on the way; if nothing is wrong its bound is looser than that of a full budget.
+    fast : bool
+        Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does,
+        so the counts differ; the result names its engine.
+    global_random : bool
+        Whether a plain class draws from `np.random`, `random` or generators made without a seed: they draw from the
+        generator of its run then, and its constructor needs no rng. Their state is restored afterwards.
+    weaken : bool, str or callable, optional
+        Measure the blind spot of an audit that survives, on the learner with its noise divided by factors up to 100:
+        the parameter that sets the noise, `"epsilon"` to be multiplied by the factor or `"1/scale"` to be divided;
+        True where the learner is made of this package's parts, whose noise is known; or a function from the factor to
+        the weaker learner.
+    shrink : bool
+        Whether the inputs of a falsified claim are shrunk, where they were searched: up to 4 times the runs more.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, a pair outside the claim's loss set, or inputs that are no neighbours.
+    LearnerError
+        If the learner misbehaves.
+
+    Examples
+    --------
+    Noise of scale 1/2 for each batch of one loss, where epsilon = 1 needs scale 1:
+
+    >>> from overclaim.learners import BatchedLaplace, Threshold
+    >>> learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=2.0, batch=1)
+    >>> result = falsify(learner, Claim(epsilon=1.0), rounds=2, runs=20_000)
+    >>> result.verdict, round(result.epsilon_lower, 2)
+    (<Verdict.FALSIFIED: 'FALSIFIED'>, 1.45)
+    """
+    check_claim(claim)
+    budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
+    losses_alone = left is None and right is None and inputs is None
+    game: dict[str, Any] = {"rounds": rounds, "arms": arms, "global_random": global_random, "weaken": weaken}
+    worlds: dict[str, Any] = {"left": left, "right": right, "inputs": inputs}
+    if is_mechanism(learner, has_inputs=not losses_alone):
+        _refuse_game(learner, claim, rounds=rounds, arms=arms, pair=pair, fast=fast or None)
+        mechanism = cast(Callable[..., object], learner)
+        how: dict[str, Any] = {"pairs": pairs, "global_random": global_random, "weaken": weaken}
+        return audit_mechanism(mechanism, claim, budget, execution, **worlds, **how, shrink=shrink)
+    if losses_alone:
+        return audit_learner(learner, claim, budget, execution, pair=pair, pairs=pairs, **game)
+    if pair is not None or pairs is not None:
+        raise ValueError("give either a pair, or pairs, or left and right, or inputs")
+    return audit_sequences(learner, claim, budget, execution, **worlds, **game, shrink=shrink)
+
+
+def _refuse_game(mechanism: object, claim: Claim, **game: object) -> None:
+    """Raise ValueError for what learners alone take: it would not be heeded."""
+    if said := [name for name, value in game.items() if value is not None]:
+        raise ValueError(
+            f"{name_of(mechanism)} is a mechanism: it takes no {', '.join(said)}; its inputs are left and right, "
+            "pairs or inputs, as in falsify_mechanism"
+        )
+    check_no_game(claim)
+
+
+@blaming
+def audit_sequences(
+    learner: object,
+    claim: Claim,
+    budget: Budget,
+    execution: Execution = HERE,
+    *,
+    rounds: int | None = None,
+    arms: int | None = None,
+    left: object = None,
+    right: object = None,
+    inputs: object = None,
+    global_random: bool = False,
+    weaken: WeakenChoice = None,
+    shrink: bool = False,
+) -> Result:
+    """As `falsify` with inputs, or with left and right, whose keywords a budget and an execution hold."""
+    _check_given(left, right, inputs, fast=execution.fast)
+    check_target(learner)
+    claim = claimed_on(claim, inputs)
+    examples = [as_sequence(side) for side in (left, right)] if inputs is None else examples_of(inputs, budget.seed)
+    rounds = max(map(len, examples)) if rounds is None else rounds
+    first = losses_of(examples[0][0])
+    arms = arms_of(learner, arms, len(first) if isinstance(first, list) else None)
+    rounds, arms = check_game(rounds, arms)
+    built = as_learner(learner, arms=arms, rounds=rounds, global_random=global_random)
+    check_surface(built, claim)
+    seen = takes_contexts(built), claim.surface == "publication"
+    game = Game(built.arms, rounds, claim.losses, radius_of(built), *seen)
+    relation = None if claim.relation is None else RoundRelation(claim.relation)
+    played = LearnerMechanism(built, claim.surface)
+    make: Any = {"arms": built.arms, "rounds": rounds, "global_random": global_random}
+    how = weakening(weaken, built, partial(weaker_learner, learner, **make))
+    how = how and how.through(lambda weaker: replace(played, learner=weaker))
+    if inputs is None:
+        left, right = worlds = [game.read(side, "the input has") for side in (left, right)]
+        if relation is not None:
+            relation.check(*worlds)
+        if (one := pair_of(left, right, claim, rounds)) is not None:
+            return audit_learner(learner, claim, budget, execution, pair=one, weaken=weaken, **make)
+    else:
+        inputs = sequences_of(inputs, game, relation, budget.seed, examples)
+    result = audit_mechanism(
+        played, claim, budget, execution, left=left, right=right, inputs=inputs, weaken=how, shrink=shrink
+    )
+    pair = _as_rounds(result.inputs)
+    _check_runs(built, (pair.left, pair.right), budget.seed)
+    shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
+    return replace(result, pair=pair, shrunk=shrunk)
+
+
+def _check_given(left: object, right: object, inputs: object, *, fast: bool) -> None:
+    """Raise ValueError unless either two sequences are given, or a strategy of them."""
+    if fast:
+        raise ValueError("compiled kernels play pairs of losses alone: give a pair, or leave out fast")
+    if inputs is None and (left is None or right is None):
+        raise ValueError("two neighbouring sequences must be given: left and right")
+    if inputs is not None and not (left is None and right is None):
+        raise ValueError("give either inputs, a strategy of sequences, or left and right")
+
+
+def pair_of(left: object, right: object, claim: Claim, rounds: int) -> Pair | None:
+    """Return two sequences as a pair of losses, of which a learner's law may be known; None where they are more.
+
+    They are a pair where one round's losses differ as numbers, none has a context, they have all the rounds of the
+    game, and the claim is about one round.
+    """
+    if claim.neighbours not in NEIGHBOURS:
+        return None
+    try:
+        worlds = [as_sequence(side) for side in (left, right)]
+        if any(len(world) != rounds for world in worlds) or any(map(_says_more, itertools.chain(*worlds))):
+            return None
+        return Pair(*([loss_of(round_) for round_ in world] for world in worlds))
+    except ValueError:  # such as sequences that differ in several rounds, or in -0.0 alone
+        return None
+
+
+def _says_more(round_: Round) -> bool:
+    """Return whether a round has a context or a user beside its losses."""
+    return isinstance(round_, dict) and "losses" in round_ and len(round_) > 1
+
+
+def claimed_on(claim: Claim, inputs: object) -> Claim:
+    """Return the claim with the neighbour relation of its inputs; raise ValueError where it has another."""
+    source = None if inputs is None else made_by(inputs)
+    if source is None:
+        return claim
+    if source.of_users:  # its rounds say nothing of users
+        relation = "user"
+    elif isinstance(source.relation, Relation):
+        relation = RoundRelation(source.relation).name
+    else:
+        relation = f"{BY_FUNCTION}{getattr(source.relation, '__name__', type(source.relation).__name__)}"
+    if claim.neighbours not in ("replace", relation):
+        raise ValueError(f"the claim is about {claim.neighbours!r} neighbours, the inputs are {relation!r} ones")
+    return replace(claim, neighbours=relation)
+
+
+def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) -> None:
+    """Raise LearnerError as every audit of a learner does, where two worlds of losses alone can be played for it."""
+    sides: list[list[Loss]] = [[loss_of(round_) for round_ in world] for world in worlds]
+    if any(isinstance(round_, dict) and "context" in round_ for world in worlds for round_ in world):
+        return  # it would play without them
+    for t in differing(*worlds):
+        try:
+            pair = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])  # as if it were the only one
+        except ValueError:  # they differ in nothing that losses show, such as in -0.0
+            continue
+        return check_fresh(learner, pair, seed)
+
+
+def _as_rounds(pair: DataPair) -> RoundsPair:
+    return RoundsPair(as_sequence(pair.left), as_sequence(pair.right))

@@ -1,0 +1,233 @@
+"""What every audit does: choose on a pilot, certify on fresh runs, decide. What it plays is each audit's own."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from ...learners.blame import MissingExtra
+from ...mechanisms.claim import Claim
+from ..attacks.protocol import FittedAttack
+from ..execution.execution import HERE, Budget, Execution, Json
+from ..execution.workers import in_parallel
+from ..play.mechanism_runs import DataPair
+from ..play.pairs import Pair
+from ..play.transcripts import BLOCK, blocks, together
+from ..statistics.bounds.power import detectable_epsilon
+from ..statistics.certificates import ceiling, certify_claim
+from ..statistics.events import Certificate, Counts, Event
+from .verdict import OnPair, Result, Verdict
+
+Kept = TypeVar("Kept")
+Block = TypeVar("Block")
+#: The fewest runs of an audit.
+FEWEST_RUNS = 20
+#: Paired runs that are looked at first: most targets show a difference in fewer.
+FIRST_PAIRED = 256
+#: The most bytes of a block of runs that are kept for a resumed audit; a larger one is played again.
+MOST_KEPT = 2**21
+
+
+@dataclass(frozen=True)
+class Choice(OnPair):
+    """What the pilot fixed: everything that certification needs."""
+
+    pair: Pair | DataPair
+    attack: FittedAttack[Any]
+    event: Event
+    index: int  # of the pair, a part of the key of its draws
+    in_words: str = ""  # the event, where it says no more than one statement about the outputs
+    alike: bool = False  # whether all runs that it was chosen on show the same
+    floats: bool = False  # whether what a mechanism returned then has floats that hardly ever repeat
+    missing: tuple[MissingExtra, ...] = ()  # why the words are, if they are
+
+    @property
+    def key(self) -> str:
+        """Everything that the counts of a certification block depend on, besides the audit's own facts."""
+        event = self.event
+        key = f"certify/{self.index}/{self.attack.name}/{event.method}/{event.lower!r}/{event.upper!r}/{event.share!r}"
+        return key if event.function is None else f"{key}/{json.dumps(event.function.to_json())}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit(ABC):
+    """One audit's fixed facts; what it is an audit of adds how it chooses and how it plays a block."""
+
+    claim: Claim
+    budget: Budget
+    execution: Execution = HERE
+    engine: str = "numpy"  # or "numba": compiled kernels, on draws of their own
+
+    @abstractmethod
+    def choose(self, options: Sequence[Any]) -> tuple[Choice, int]:
+        """Return the pair, attack and event to certify, and the runs that it took to choose them."""
+
+    @abstractmethod
+    def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
+        """Return what counts the event in a block of fresh runs, (its number, its runs); it travels to processes."""
+
+    def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool | None:
+        """Return whether any of so many paired runs shows another output for the other input.
+
+        Paired runs have the same random numbers and different inputs; None where no runs can be paired.
+        """
+        return None
+
+    @abstractmethod
+    def of(self, target: Any) -> Self:
+        """Return the same audit of another target."""
+
+    def once(self, stage: str, compute: Callable[[], Json]) -> Json:
+        """Return the JSON that a stage comes to, as the memory has it or computed now."""
+        memory = self.execution.memory
+        return compute() if memory is None else memory.once(stage, compute)
+
+    def kept_blocks(
+        self,
+        stage: str,
+        wanted: Sequence[Block],
+        play: Callable[[Sequence[Block]], Iterable[Kept]],
+        read: Callable[[bytes], Kept | None],
+        write: Callable[[Kept], bytes | None],
+        quick: float = 0.0,
+    ) -> list[Kept]:
+        """Return what blocks of runs showed: those that the memory knows, and the others played now and kept there.
+
+        Parameters
+        ----------
+        stage : str
+            Everything that the blocks depend on besides their numbers and sizes.
+        read, write : callable
+            From bytes, and to them: None for what cannot be kept, or is damaged; then it is played again.
+        quick : float
+            Seconds: a block that is played in fewer is not kept but played again, which costs less.
+        """
+        memory = self.execution.memory
+        if memory is None:
+            return list(play(wanted))
+        known: dict[Block, Kept] = {}
+        for block in wanted:
+            data = memory.recall_stage(f"{stage}/{block}")
+            kept = read(data) if isinstance(data, bytes) else None
+            if kept is not None:
+                known[block] = kept
+        missing = [block for block in wanted if block not in known]
+        began = time.perf_counter()
+        for block, played in zip(missing, play(missing), strict=True):
+            known[block] = played
+            if time.perf_counter() - began >= quick:
+                data = write(played)
+                if data is not None and len(data) <= MOST_KEPT:
+                    memory.keep_stage(f"{stage}/{block}", data)
+            began = time.perf_counter()
+        return [known[block] for block in wanted]
+
+    def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
+        """Return the counts of the event in order: of blocks that the memory knows, and of fresh ones.
+
+        Each count is the sum over `together(runs)` neighbouring blocks: one task, and one row of the memory.
+        """
+        memory = self.execution.memory
+        known = memory.recall(choice.key) if memory is not None else {}
+        units = range(-(-runs // (BLOCK * together(runs))))
+        missing = [unit for unit in units if unit not in known]
+        sums = in_parallel(
+            partial(_sum_of_blocks, self.counter(choice), runs),
+            missing,
+            jobs=self.execution.jobs,
+            alike=True,
+            progress="certify" if self.execution.progress else None,
+            cluster=self.execution.cluster,
+        )
+        for unit, counts in zip(missing, sums, strict=True):
+            known[unit] = counts
+            if memory is not None:
+                memory.keep(choice.key, unit, counts)
+        return [known[unit] for unit in units]
+
+
+def _sum_of_blocks(count: Callable[[tuple[int, int]], Counts], runs: int, unit: int) -> Counts:
+    many = together(runs)
+    return sum(map(count, blocks(runs, range(unit * many, (unit + 1) * many))), start=Counts())
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What an audit has certified, before the verdict."""
+
+    choice: Choice
+    pilot: int  # runs spent on choosing
+    certificate: Certificate
+    detectable: float  # the smallest epsilon that a perfect attack would have caught from all the runs, nan if unknown
+    ceiling: float | None = None  # none above it could be certified, if not epsilon in a fixed number of runs
+    blocks: tuple[Counts, ...] = ()
+
+
+def all_runs(audit: Audit, options: Sequence[object]) -> Certified:
+    """Certify on all the runs that choosing leaves.
+
+    Raises
+    ------
+    ValueError
+        If it leaves none.
+    """
+    choice, pilot = audit.choose(options)
+    runs = audit.budget.runs
+    if pilot >= runs:
+        many = f"choosing among {len(options)} pairs takes {pilot}"
+        raise ValueError(f"runs must be more than {pilot}, got {runs}: {many}; a pair of your own takes fewer")
+    measure, alpha = audit.claim.measure, audit.budget.alpha
+    parts = tuple(audit.certification_blocks(choice, runs - pilot))
+    certificate = certify_claim(measure, choice.event, sum(parts, start=Counts()), alpha=alpha)
+    if measure.is_epsilon:
+        detectable = detectable_epsilon(audit.claim.epsilon, runs, delta=audit.claim.delta, alpha=alpha)
+        return Certified(choice, pilot, certificate, detectable, blocks=parts)
+    return Certified(choice, pilot, certificate, math.nan, ceiling(measure, runs - pilot, alpha=alpha), parts)
+
+
+def with_paired_runs(audit: Audit, result: Result, choice: Choice) -> Result:
+    """Return the result with its paired runs, where all of them gave the same output and the verdict rests on that.
+
+    There are as many as one block holds, and as many as were counted where these certify anything: what is rarer than
+    one in a block may have shown in them.
+    """
+    if result.verdict is not Verdict.SURVIVED or result.bounded or result.blind_spot is not None:
+        return result
+    counted = result.certificate.counts.runs
+    rest = counted if result.lower > 0 else min(counted, BLOCK)
+    sizes = [min(FIRST_PAIRED, rest), *(size for _, size in blocks(rest - min(FIRST_PAIRED, rest)))]
+    for block, size in enumerate(sizes):
+        if audit.outputs_differ(choice, block, size) is not False:
+            return result
+    return replace(result, paired=sum(sizes))
+
+
+def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
+    """Return the verdict with everything that stands behind it; `began` is on the clock of `time.perf_counter`."""
+    certified = outcome.certificate.counts.runs
+    return Result(
+        claim=audit.claim,
+        certificate=outcome.certificate,
+        pair=outcome.choice.pair,
+        event=outcome.choice.event,
+        attack=outcome.choice.attack.name,
+        runs=outcome.pilot + certified,
+        pilot=outcome.pilot,
+        detectable_epsilon=outcome.detectable,
+        seed=audit.budget.seed,
+        seconds=time.perf_counter() - began,
+        scorer=outcome.choice.attack,
+        blocks=outcome.blocks,
+        engine=audit.engine,
+        event_in_words=outcome.choice.in_words,
+        alike=outcome.choice.alike,
+        floats=outcome.choice.floats,
+        missing=outcome.choice.missing,
+        ceiling=outcome.ceiling,
+    )

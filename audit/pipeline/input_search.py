@@ -1,0 +1,272 @@
+"""The search over pairs of inputs that a strategy draws: successive halving, and changes of the best.
+
+It only chooses: what wins is audited as a pair that was given, on runs of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...learners.protocol import LearnerError
+from ...mechanisms.draws import Draws, Stage
+from ..encoding.places import scalars
+from ..execution.processor import one_thread
+from ..execution.workers import in_parallel
+from ..play.data import from_json, to_json
+from ..play.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, run_block
+from ..spaces.candidates import Candidate, Drawn, Space
+from ..spaces.related import Related
+from .mechanism_stages import MechanismAudit
+from .verdict import SearchedJson
+
+#: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification
+#: gains more from them); and the most for any claim.
+SHARE, ENOUGH_RUNS, MOST_RUNS = 0.3, 60_000, 1_000_000
+#: Pairs of each generation, how many of those before are kept for it (the others are changes of these), and its share
+#: of the search's runs.
+GENERATIONS = ((48, 0, 0.2), (28, 10, 0.2), (16, 8, 0.2), (8, 5, 0.2), (3, 3, 0.2))
+#: Of a mechanism's data: more runs, most of them for the last pairs, since rare events show in hundreds of runs alone.
+DATA_SHARE = 0.35
+DATA_GENERATIONS = ((48, 0, 0.1), (28, 10, 0.15), (16, 8, 0.2), (8, 5, 0.25), (3, 3, 0.3))
+#: The fewest runs of a pair in one generation: from fewer nothing is learned.
+LEAST = 12
+#: The fewest pairs of a generation, however few the runs.
+FEWEST = 2
+#: How often other pairs are drawn for a generation in the place of those on which the mechanism raises.
+REFILLS = 2
+#: About the share of all runs that certification plays in one world.
+CERTIFIED = 0.25
+#: How often a world must have been due to show something, were the claim true, to be taken never to show it.
+EXPECTED = 1.0
+#: The most characters of a message that are kept: of an input it has 200, before what was raised.
+WORDS = 400
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search over inputs has found.
+
+    Attributes
+    ----------
+    pair : DataPair
+    index : int
+        Of the pair, the key of its draws.
+    runs : int
+        Spent on all pairs; of data, but for those on which the mechanism raised.
+    tried, refused, slow : int
+        Pairs that were played, and those of them on which the mechanism raised, or took longer than a call may take:
+        they were left out.
+    reason : str
+        What it raised first.
+    """
+
+    pair: DataPair
+    index: int
+    runs: int
+    tried: int
+    refused: int = 0
+    slow: int = 0
+    reason: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the form that a ledger keeps."""
+        sides = {"left": to_json(self.pair.left), "right": to_json(self.pair.right)}
+        return {**sides, "index": self.index, "runs": self.runs, **self.facts()}
+
+    def facts(self) -> SearchedJson:
+        """Return what a record says of it."""
+        return {"tried": self.tried, "refused": self.refused, "slow": self.slow, "reason": self.reason or None}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Searched:
+        """Read the form that a ledger keeps."""
+        pair = DataPair(from_json(data["left"]), from_json(data["right"]))
+        counts = {name: data[name] for name in ("index", "runs", "tried", "refused", "slow")}
+        return cls(pair, **counts, reason=data["reason"] or "")
+
+
+@dataclass(eq=False)
+class _Ranked:
+    candidate: Candidate
+    pair: DataPair
+    index: int
+    samples: list[Sample] = field(default_factory=list)
+    worth: float = -math.inf
+    unlike: bool = False  # whether the two inputs differ in more than their numbers
+    blocks: int = 0
+
+
+def search_inputs(audit: MechanismAudit, space: Space) -> Searched:
+    """Return the pair on which the outputs differ most, as far as the pilot's runs tell.
+
+    What an earlier attempt at the same audit has found is taken from its memory.
+
+    Raises
+    ------
+    ValueError
+        If there is no pair of inputs that differ.
+    LearnerError
+        If the mechanism raises, or is too slow, on every pair that is drawn.
+    """
+    return Searched.from_json(audit.once("inputs", lambda: _Search(audit, space).run().to_json()))
+
+
+class _Search:
+    def __init__(self, audit: MechanismAudit, space: Space) -> None:
+        self.audit, self.space = audit, space
+        self.rng = np.random.default_rng([audit.budget.seed, 3])
+        self.of_data = isinstance(space, Related | Drawn)
+        self.share, self.generations = (DATA_SHARE, DATA_GENERATIONS) if self.of_data else (SHARE, GENERATIONS)
+        self.seen: set[str] = set()
+        self.index, self.spent, self.tried, self.slow = 0, 0, 0, 0
+        self.refused: list[str] = []
+        self.first_slow = ""
+
+    def run(self) -> Searched:
+        budget = max(LEAST * 8, self.audit.share(self.share, ENOUGH_RUNS, MOST_RUNS))
+        scale = min(1.0, budget / (LEAST * len(self.generations) * self.generations[0][0]))
+        alive: list[_Ranked] = []
+        for number, (many, kept, share) in enumerate(self.generations):
+            many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
+            before = _best(alive, kept)
+            alive = before + self._to_rank(self._more(before, many - len(before), first=not number))
+            each = max(LEAST, math.floor(share * budget) // max(1, len(alive)))
+            wanted = max(1, min(len(alive), (budget - self.spent) // each))
+            alive = self._played(alive[:wanted], each)
+            for _ in range(REFILLS if self.of_data else 0):  # others in the place of those on which it raises
+                if len(alive) < wanted and self.refused:
+                    more = self._to_rank(self._more(alive, wanted - len(alive), first=not number))
+                    alive += self._played(more, each)
+            if not alive:
+                said = " or was too slow" if self.slow else ""
+                first = (self.refused or [self.first_slow])[0]
+                raise LearnerError(f"the mechanism raised{said} on every pair of inputs that was drawn: {first}")
+        won = max(alive, key=lambda one: one.worth)
+        reason = (self.refused or [""])[0][:WORDS]
+        return Searched(won.pair, won.index, self.spent, self.tried, len(self.refused), self.slow, reason)
+
+    def _to_rank(self, candidates: Sequence[Candidate]) -> list[_Ranked]:
+        ranked = []
+        for candidate in candidates:
+            if candidate.key not in self.seen:
+                self.seen.add(candidate.key)
+                unlike = _shape(to_json(candidate.left)) != _shape(to_json(candidate.right))
+                ranked.append(_Ranked(candidate, DataPair(candidate.left, candidate.right), self.index, unlike=unlike))
+                self.index += 1
+        return ranked
+
+    def _more(self, alive: Sequence[_Ranked], many: int, *, first: bool) -> list[Candidate]:
+        """Return first pairs, or changes of those that are kept, more of the better ones."""
+        if first or not alive:
+            return self.space.first(many)
+        places = [min(i, int(self.rng.integers(len(alive)))) for i in range(many)]
+        changes = [self.space.changed(alive[place].candidate, self.rng) for place in places]
+        return [candidate for candidate in changes if candidate is not None]
+
+    def _played(self, alive: list[_Ranked], each: int) -> list[_Ranked]:
+        """Return the candidates with their runs and worths, but for those on which the mechanism raises."""
+        audit = self.audit
+        pairs = {one.index: one.pair for one in alive}
+        play = partial(_attempt, audit.limited, audit.budget.seed, pairs)
+        todo = [(one.index, one.blocks, each) for one in alive]
+        shown = list(in_parallel(play, todo, jobs=audit.execution.jobs, alike=True))
+        for one, sample in zip(alive, shown, strict=True):
+            self.tried += one.blocks == 0
+            one.blocks += 1
+            free = self.of_data and isinstance(sample, _Refusal) and not sample.slow
+            self.spent += 0 if free else each
+            if isinstance(sample, Sample):
+                one.samples.append(sample)
+            elif sample.slow:
+                self.slow, self.first_slow = self.slow + 1, self.first_slow or sample.said
+            else:
+                self.refused.append(sample.said)
+        alive = [one for one, sample in zip(alive, shown, strict=True) if isinstance(sample, Sample)]
+        with one_thread():
+            for one in alive:
+                one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False, ranked=True)[1])
+                one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit, unlike=one.unlike))
+        return alive
+
+
+def _best(alive: Sequence[_Ranked], kept: int) -> list[_Ranked]:
+    """Return the candidates of most worth, and of each four one of the simplest pairs whose data differ in form.
+
+    A key, a record or a missing value more may show rarely, and be worth nothing in few runs, and yet be certain.
+    """
+    simple = sorted((one for one in alive if one.unlike), key=lambda one: one.candidate.cost)
+    unlike = list({frozenset(one.pair.keys): one for one in reversed(simple)}.values())[::-1][: -(-kept // 4)]
+    others = sorted((one for one in alive if one not in unlike), key=lambda one: -one.worth)
+    return [*others[: kept - len(unlike)], *unlike]
+
+
+def _promise(alone: int, seen: int, audit: MechanismAudit, *, unlike: bool) -> float:
+    """Return the bound that a form of output promises which only one world has shown, if the other never shows it.
+
+    Few runs do not say that: a rate of one in so many is as likely. Of data that differ in form it is taken to be so
+    once the other world, were the claim true, should have shown it (`EXPECTED` times).
+    """
+    rate, delta = alone / max(1, seen), audit.claim.delta
+    sure = rate - math.sqrt(alone) / max(1, seen) - delta
+    if sure <= 0:
+        return -math.inf
+    never = -math.log(audit.budget.alpha) / (CERTIFIED * audit.budget.runs)
+    expected = (rate - delta) * seen * math.exp(-min(audit.claim.epsilon, 700.0))
+    return math.log(sure / (never if unlike and expected > EXPECTED else max(1 / seen, never)))
+
+
+def _alone_in_one_world(samples: Sequence[Sample]) -> tuple[int, int]:
+    """Return how many runs have one form of output that no run of the other world has, and the runs of their world.
+
+    The form is what an output is made of, but for its numbers: keys, texts, sizes, what is missing.
+    """
+    forms: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for sample in samples:
+        if isinstance(sample.outputs, np.ndarray):
+            return 0, 0
+        for output, left in zip(sample.outputs, sample.left.tolist(), strict=True):
+            forms[left][_form(output)] += 1
+    counts = (
+        (count, forms[i].total()) for i in (0, 1) for form, count in forms[i].items() if form not in forms[1 - i]
+    )
+    return max(counts, default=(0, 0))
+
+
+def _shape(form: object) -> object:
+    """Return the form of data in a record with 0 for every number."""
+    if isinstance(form, dict):
+        return {key: _shape(value) for key, value in form.items()}
+    if isinstance(form, list):
+        return [_shape(part) for part in form]
+    return 0 if type(form) in (int, float) else form
+
+
+def _form(output: object) -> str:
+    leaves = (leaf for _, leaf in scalars(output))
+    return repr([leaf if isinstance(leaf, str | bytes | tuple | None) or leaf != leaf else 0 for leaf in leaves])
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """Why there are no runs of a pair."""
+
+    said: str
+    slow: bool
+
+
+def _attempt(
+    mechanism: object, seed: int, pairs: dict[int, DataPair], block: tuple[int, int, int]
+) -> Sample | _Refusal:
+    """Return runs of a pair, or why there are none."""
+    index, number, runs = block
+    try:
+        return run_block(mechanism, pairs[index], Draws(seed, Stage.SEARCH, index, 0, number), runs)
+    except RefusedInputError as error:
+        return _Refusal(str(error), isinstance(error, SlowInputError))

@@ -1,0 +1,313 @@
+"""The stages of auditing a mechanism as a black box: inputs in, outputs out, nothing else known."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Draws, Floats, Stage
+from ..assumptions.independence import check_neighbours
+from ..attacks.outputs.float_leaks import BitColumns, Preimages
+from ..attacks.outputs.learned import OutputAttack, on_outputs
+from ..attacks.outputs.output_attacks import attacks_on
+from ..attacks.protocol import NoEvidence
+from ..encoding.encoder import Encoder
+from ..encoding.features import Features, LabelledView, Outputs
+from ..execution.processor import one_thread
+from ..execution.workers import in_parallel
+from ..play.call_limit import Limited
+from ..play.mechanism_runs import (
+    DataPair,
+    Sample,
+    from_bytes,
+    join,
+    paired_outputs_differ,
+    run_block,
+    to_bytes,
+)
+from ..play.transcripts import blocks
+from ..play.unseeded import Digested, Unseeded
+from ..statistics import event_choice, measure_choice
+from ..statistics.event_choice import DOUBT
+from ..statistics.event_rule import transfer
+from ..statistics.events import NO_EVENT, Counts, Event, count
+from . import weak_claims
+from .event_statements import MOST_RUNS, described
+from .frame import Audit, Choice
+from .weak_claims import SEARCH_DOUBT
+
+#: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
+SEARCH, TRAIN = 0.18, 0.20
+#: Runs of a stage beyond which more of them serve certification better, at a claim of 1: smaller ones need more, as
+#: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
+ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
+MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
+#: Where a search has so many runs, the shares are these, and the last two pairs, which differ least, are ranked by all
+#: attacks on so many times the runs of a stage.
+LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
+#: Where the training runs promise less than this part of the claim, what they show is likely too few of it: then they
+#: are doubled, and doubled again, up to so many, and to so much of all runs; not for so small a part of them, nor
+#: where they are so few that certification needs the others.
+HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING, NEEDED = 0.5, 40_000, 0.5, 0.25, 100
+#: What an event promises of a claim, and of a nat, to be worth more than one that may tell much or nothing.
+NEXT_TO_NOTHING = 0.05
+
+#: A block of runs: the index of its pair, its number, its runs.
+_Block = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """Training runs as some attacks see them."""
+
+    encoder: Callable[[Outputs], Floats]
+    train: LabelledView
+    bits: bool
+
+    @classmethod
+    def of(
+        cls, encoder: Callable[[Outputs], Floats], outputs: Outputs, left: NDArray[np.bool_], *, bits: bool = False
+    ) -> _Encoded:
+        """Encode the runs."""
+        columns = encoder(outputs)
+        return cls(encoder, Features(columns).view(columns).labelled(left), bits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismAudit(Audit):
+    """An audit of a mechanism."""
+
+    mechanism: Callable[..., object]
+    bits: bool = False
+    index: int = 0  # of the first pair: the key of its draws
+    spent: int = 0  # runs that were spent on finding it
+    call_limit: float | None = None  # seconds of a call, while inputs are searched
+
+    def of(self, target: Any) -> Self:
+        """Return the same audit of another mechanism."""
+        unseeded = isinstance(self.mechanism, Unseeded)
+        return replace(self, mechanism=Unseeded(target) if unseeded else target, spent=0)
+
+    @property
+    def limited(self) -> Callable[..., object]:
+        """The mechanism, held to the time that a call may take."""
+        return self.mechanism if self.call_limit is None else Limited(self.mechanism, self.call_limit)
+
+    def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
+        """Return the pair, attack and event to certify, and the runs that it took to choose them."""
+        if weak_claims.is_weak(self) and not self.bits:
+            choice, spent = weak_claims.choose(self, self.mechanism, options, self.index)
+            return choice, self.spent + spent
+        kept: list[Sample] = []
+        spent, best = self.spent, self.index
+        if len(options) > 1:
+            best, kept, spent = self.halve(options)
+        pairs = dict(enumerate(options, start=self.index))
+        share = TRAIN_SHARE if len(options) > 1 and self.searches_long else TRAIN
+        train = max(10, self.share(share, ENOUGH_TRAIN, MOST_TRAIN))
+        more, numbers = max(0, train - _runs_of(kept)), itertools.count()
+        while True:
+            kept = kept + self.play([(best, next(numbers), size) for _, size in blocks(more)], pairs, Stage.TRAIN)
+            spent += more
+            choice, promised = self.fit(pairs[best], best, kept)
+            more = self.more_to_learn_from(_runs_of(kept), spent, promised)
+            if not more:
+                return described(choice, some_outputs(kept)), spent
+
+    def more_to_learn_from(self, seen: int, spent: int, promised: float) -> int:
+        """Return how many training runs to add to those seen, 0 where they promise enough or may be no more."""
+        more = min(seen, int(MOST_SPENT * self.budget.runs) - spent)
+        enough = promised > HOPE * self.claim.measure.level or seen < NEEDED
+        return 0 if enough or seen + more > FEW_TRAIN or more < WORTH_PLAYING * seen else more
+
+    def share(self, share: float, enough: int, most: int) -> int:
+        """Return a share of the runs, but no more than are enough."""
+        scale = max(min(1.0, self.claim.epsilon), 1e-9)  # beyond it all the runs are not enough
+        return min(int(share * self.budget.runs), int(enough / scale**2), most)
+
+    @property
+    def searches_long(self) -> bool:
+        """Whether a search has the runs for a longer last stage."""
+        return SEARCH_SHARE * self.budget.runs >= LONG_SEARCH
+
+    def halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
+        """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
+        alive = list(range(len(options)))
+        stages = math.ceil(math.log2(len(alive)))
+        last, longer, share = (2, LAST_STAGE, SEARCH_SHARE) if self.searches_long else (0, 1, SEARCH)
+        budget = max(40, self.share(share, ENOUGH_SEARCH, MOST_SEARCH)) // (stages - 1 + longer)
+        planned: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
+        samples: dict[int, list[Sample]] = {i: [] for i in alive}
+        spent = 0
+        while len(alive) > 1:
+            each = max(10, (longer if len(alive) <= last else 1) * budget // len(alive))
+            for i in alive:
+                planned[i] += [(len(planned[i]) + n, size) for n, size in blocks(each)]
+            spent += each * len(alive)
+
+            def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
+                # All of them, the first time that one is asked for.
+                missing = [(j, *block) for j in alive for block in planned[j][len(samples[j]) :]]
+                for (j, *_), sample in zip(
+                    missing, self.play(missing, dict(enumerate(options)), Stage.SEARCH), strict=True
+                ):
+                    samples[j].append(sample)
+                seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
+                return float(self.fit(options[i], i, seen, thorough=len(alive) <= last, ranked=True)[1])
+
+            worths = {i: self.once(f"worth/{i}/{len(planned[i])}", partial(worth, i)) for i in alive}
+            alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
+        won = alive[0]
+        missing = [(won, *block) for block in planned[won][len(samples[won]) :]]
+        return won, samples[won] + self.play(missing, dict(enumerate(options)), Stage.SEARCH), spent
+
+    def play(self, wanted: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
+        """Return runs of pairs, block by block."""
+        pairs = {index: options[index] for index, *_ in wanted}
+        play = partial(
+            in_parallel, partial(_play_block, self.mechanism, self.budget.seed, stage, pairs), jobs=self.execution.jobs
+        )
+        return self.kept_blocks(stage.name, wanted, play, from_bytes, to_bytes)
+
+    @one_thread()
+    def fit(
+        self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool = True, ranked: bool = False
+    ) -> tuple[Choice, float]:
+        """Return the attack and event that promise most, and what they promise.
+
+        Each attack is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
+        choose the event; the winner is then fitted on all. Only a table of few outcomes is fitted on all at once.
+
+        Parameters
+        ----------
+        thorough : bool
+            Whether all attacks are tried.
+        ranked : bool
+            Whether what they promise is all that is asked for, to rank pairs: then no attack is returned.
+        """
+        outputs = join([sample.outputs for sample in samples])
+        left = np.concatenate([sample.left for sample in samples])
+        best, plain, event = -math.inf, -math.inf, NO_EVENT
+        won: tuple[_Encoded, OutputAttack, Callable[[], Floats]] | None = None
+        for i, (seen, attack) in enumerate(self._attacks(outputs, left, thorough=thorough, ranked=ranked)):
+            scores: Callable[[], Floats] = cache(partial(attack.cross_fitted, self.mechanism, pair, seen.train))
+            bet = partial(self._bet, seen, attack, scores, plain, ranked=ranked)
+            worth, about = bet() if ranked else self.once(f"fit/{index}/{left.size}/{i}", bet)
+            if self.is_better(attack, best, worth):
+                best, event, won = worth, Event.of_json(about), (seen, attack, scores)
+            plain = plain if seen.bits else best
+        if won is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
+            return Choice(pair, NoEvidence(), event, index, alike=not ranked), best
+        seen, attack, scores = won
+        fitted = attack.fit(self.mechanism, pair, seen.train)
+        event = transfer(event, scores(), fitted.score(seen.train))
+        return Choice(pair, on_outputs(fitted, seen.encoder, seen.train.features), event, index), best
+
+    def _bet(
+        self, seen: _Encoded, attack: OutputAttack, scores: Callable[[], Floats], plain: float, *, ranked: bool
+    ) -> list[Any]:
+        """Return what an attack's best event promises, and the event, as JSON; `plain` is that of values alone."""
+        left, discrete = seen.train.left, seen.train.features.discrete
+        doubt = SEARCH_DOUBT * attack.doubt if ranked else attack.doubt
+        how = {"judged": attack.needs_other_runs and discrete, "of_numbers": not discrete}
+        event, worth = self.promised(scores(), left, doubt=doubt, log_odds=attack.log_odds, **how)
+        if seen.bits and attack.log_odds and worth > plain > -math.inf:
+            # The odds of rare values are learned from few runs each, and some are large by luck: a bound that they
+            # promise above that of the values alone is believed where the counts promise one too.
+            counted = self.promised(scores(), left, doubt=DOUBT, log_odds=False, **how)[1]
+            worth = worth if counted > plain else counted
+        return [float(worth), event.to_json()]
+
+    def _attacks(
+        self, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool, ranked: bool
+    ) -> Iterator[tuple[_Encoded, OutputAttack]]:
+        """Yield the attacks to fit, and what of the outputs each is shown: those that read bits come last.
+
+        Where bits are read, they alone rank pairs.
+        """
+        encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
+        if not (self.bits and ranked):
+            shown = _Encoded.of(encoder, outputs, left)
+            yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
+        if not self.bits:
+            return
+        shown = _Encoded.of(BitColumns(encoder), outputs, left, bits=True)
+        # Its columns are the number and its lowest bit.
+        if len(shown.train.columns) == 2 and Preimages.applies(self.mechanism):
+            yield shown, Preimages()
+        yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
+
+    def promised(
+        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, **how: bool
+    ) -> tuple[Event, float]:
+        """Return the event that promises most of the claim in its own measure, and what it promises.
+
+        `how` are the parameters `judged` and `of_numbers` of `event_choice.choose`, for claims of epsilon.
+        """
+        measure, alpha, runs = self.claim.measure, self.budget.alpha, self.budget.runs
+        if measure.is_epsilon:
+            delta, least = self.claim.delta, NEXT_TO_NOTHING * min(1.0, self.claim.epsilon)
+            return event_choice.choose(
+                scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds, least=least, **how
+            )
+        cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
+        return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
+
+    def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
+        """Tell whether an attack promises more than the best of those before it."""
+        return attack.beats(best, worth)
+
+    def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool | None:
+        """Return whether any of so many paired runs gives another output for the other input.
+
+        None where the mechanism's randomness cannot be seeded.
+        """
+        if isinstance(self.mechanism, Unseeded):
+            return None
+        key = self.budget.seed, Stage.PAIRED, choice.index
+        return paired_outputs_differ(self.mechanism, choice.inputs, key, block, runs)
+
+    def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
+        """Return what runs a block of fresh runs and counts the event."""
+        return partial(_count_block, self.mechanism, choice, self.budget.seed)
+
+
+def _runs_of(samples: Sequence[Sample]) -> int:
+    return sum(sample.left.size for sample in samples)
+
+
+def some_outputs(samples: Sequence[Sample]) -> Outputs:
+    """Return what the first pilot runs showed, enough to put an event in words."""
+    few: list[Sample] = []
+    for sample in samples:
+        if _runs_of(few) < MOST_RUNS:
+            few.append(sample)
+    return join([sample.outputs for sample in few])
+
+
+def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
+    """Return the runs of the left world that other pairs played on the same input: they serve this pair too."""
+    same = [j for j in samples if j != index and options[j].keys[0] == options[index].keys[0]]
+    return [sample.of_left() for j in same for sample in samples[j]]
+
+
+def _play_block(mechanism: object, seed: int, stage: Stage, pairs: Mapping[int, DataPair], block: _Block) -> Sample:
+    index, number, runs = block
+    return run_block(mechanism, pairs[index], Draws(seed, stage, index, 0, number), runs)
+
+
+def _count_block(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
+    number, runs = block
+    draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
+    sample = run_block(mechanism, choice.inputs, draws, runs, choice.event.share)
+    scores = choice.attack.score(sample.outputs)
+    check_neighbours(choice.event, scores, sample.left)
+    counts = count(choice.event, scores, sample.left)
+    return Digested.of(counts, sample) if isinstance(mechanism, Unseeded) else counts

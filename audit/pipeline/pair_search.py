@@ -1,0 +1,137 @@
+"""Search: which pair of neighbouring loss sequences to audit on.
+
+Where exact laws can be computed the search computes them. Elsewhere families are compared by what a few runs promise,
+and an optimiser proposes more. Nothing here certifies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ...learners.abilities import batch_of
+from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
+from ..play.pairs import Pair
+from ..spaces.families import first_round, later, unlike
+from ..spaces.loss_choices import alphabet_of
+from ..spaces.pair_space import PairSpace
+from .exact_search import PLANNED, find_exactly
+from .proposals import Proposals
+
+#: Beyond so many rounds few families are tried: a run of each pair takes time in proportion to the rounds.
+LONG = 256
+#: Shares of the runs for the families and for what is proposed beside them; the rest is for the final. Without
+#: proposals it has as much as they would.
+FAMILIES, PROPOSED = 0.3, 0.4
+#: Proposals, at most and at least; the runs that each gets at least; and the pairs of the final.
+MOST_TRIALS, FEWEST_TRIALS, LEAST, FINALISTS = 100, 4, 60, 4
+#: From a pair, its index, a number of fresh runs, and how many of its last ones judge it too, to what all of these
+#: promise, and the runs played.
+Trial = Callable[[Pair, int, int, int], tuple[float, int]]
+
+
+def candidates(learner: Learner, claim: Claim, *, rounds: int, runs: int = PLANNED) -> list[Pair]:
+    """Return the pairs to audit on: the one that an exact search finds, or else the families to compare by runs.
+
+    Parameters
+    ----------
+    runs : int
+        Planned for the certificate: a pair whose worst event is too rare for them is no use.
+    """
+    alphabet = alphabet_of(learner, claim)
+    worst = find_exactly(learner, claim, alphabet, rounds, runs=runs)
+    if worst is not None:
+        return [worst]
+    if rounds > LONG:
+        few = replace(
+            alphabet,
+            differing=alphabet.differing[:2],
+            patterns=alphabet.patterns[:2],
+            others_in_batch=alphabet.others_in_batch[:1],
+        )
+        return unlike(first_round(few, rounds, batch_of(learner)))
+    first = first_round(alphabet, rounds, batch_of(learner))
+    return unlike([*first, *later(learner, alphabet, rounds)])
+
+
+def climb(
+    options: Sequence[Pair],
+    trial: Trial,
+    budget: int,
+    *,
+    space: PairSpace | None = None,
+    each: int = LEAST,
+    seed: int = 0,
+    awaited: int | None = None,
+) -> tuple[Pair, int, int]:
+    """Return the pair that wins, its index, and the runs spent.
+
+    Families compete by successive halving. Then a tree-structured Parzen estimator (optuna), which knows what they
+    promised, proposes pairs from a space, one after the other. Since the best of many noisy values is too good, the
+    best proposals and the best family compete once more, on fresh runs. Every pair has an index of its own, so that no
+    stream of random numbers serves two.
+
+    Parameters
+    ----------
+    options : sequence of Pair
+        The families.
+    trial : callable
+        `trial(pair, index, runs, before)` plays fresh runs at the search stage and returns what they and the last
+        `before` runs of the pair promise together, and how many it played.
+    budget : int
+        Runs in all.
+    space : PairSpace, optional
+        Where pairs are proposed from. None where the pairs are the user's own: then they only compete.
+    each : int
+        Runs for each proposal, at least; they are not used where the budget is too small for a few.
+    seed : int
+        Of the proposals.
+    awaited : int, optional
+        Which option only competes in the final: it is known for what so few runs of a family do not show.
+    """
+    families = [option for option in enumerate(options) if option[0] != awaited]
+    last = [] if awaited is None else [(awaited, options[awaited])]
+    trials = min(MOST_TRIALS, int(PROPOSED * budget) // each)
+    if space is None or len(options) == 1 or trials < FEWEST_TRIALS:
+        best, spent, _ = _halve(families, trial, int((1 - PROPOSED * bool(last)) * budget))
+        (index, pair), used, _ = _halve([best, *last], trial, budget - spent)
+        return pair, index, spent + used
+    best, spent, worths = _halve(families, trial, int(FAMILIES * budget))
+    proposals = Proposals(space, seed)
+    for index, pair in families:
+        proposals.know(pair, worths[index])
+    improved: list[tuple[int, Pair]] = []
+    each = int(PROPOSED * budget) // trials
+    for _ in range(trials):
+        proposed = proposals.next()
+        if proposed is None:
+            break
+        index = len(options) + len(improved)
+        worths[index], used = trial(proposed, index, each, 0)
+        proposals.tell(worths[index])
+        improved.append((index, proposed))
+        spent += used
+    improved.sort(key=lambda one: -worths[one[0]])
+    (index, pair), used, _ = _halve([best, *last, *improved[: FINALISTS - 1 - len(last)]], trial, budget - spent)
+    return pair, index, spent + used
+
+
+def _halve(
+    alive: Sequence[tuple[int, Pair]], trial: Trial, budget: int
+) -> tuple[tuple[int, Pair], int, dict[int, float]]:
+    """Return the winner of successive halving, the runs spent, and what each pair promised last, by its index.
+
+    All runs that a pair has had in it judge the pair: those of the last stage alone are the fewer, the more pairs
+    there were. No run from before it does: who comes from many proposals was the luckiest on these.
+    """
+    stages = max(1, len(alive).bit_length() - 1)
+    spent, before, worths = 0, 0, {}
+    while len(alive) > 1:
+        each = max(10, budget // stages // len(alive))
+        for index, pair in alive:
+            worths[index], used = trial(pair, index, each, before)
+            spent += used
+        before += each
+        alive = sorted(alive, key=lambda one: -worths[one[0]])[: len(alive) // 2]
+    return alive[0], spent, worths

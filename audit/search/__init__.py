@@ -1,1 +1,0 @@
-"""Search: which pair of neighbouring loss sequences to audit on."""

@@ -1,0 +1,143 @@
+"""Pairs of inputs that a search may audit: what they are, where they come from, and those that are drawn whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from ..play.data import key_of, shown, to_json
+from .drawing import draw
+from .extremes import plain_record
+from .records import records_or_whole
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+#: Data sets that a strategy is asked for.
+DRAWN = 200
+#: Attempts to make one more pair that is new, before the search takes it that there is none.
+TRIES = 30
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Two neighbouring inputs, and how they came to be.
+
+    Attributes
+    ----------
+    left, right : object
+    base : object
+        The data set that both come from; None where only the pair is known.
+    index : int
+        Of the record that differs.
+    record : object
+        What takes its place in the other world; `...` where it is gone, or the relation is a function.
+    flipped : bool
+        Whether the base is the right world.
+    """
+
+    left: object
+    right: object
+    base: object = None
+    index: int = 0
+    record: object = ...
+    flipped: bool = False
+
+    @property
+    def key(self) -> str:
+        """A text that is the same for equal pairs."""
+        return f"{key_of(self.left)} {key_of(self.right)}"
+
+    @property
+    def cost(self) -> tuple[int, ...]:
+        """How much there is to read: records, different records, letters, and the sum of their code points."""
+        sides = [records_or_whole(side) for side in (self.left, self.right)]
+        records = {key_of(plain_record(side.record(i))) for side in sides for i in range(side.size)}
+        text = "".join(shown(to_json(side.data)) for side in sides)
+        return sum(side.size for side in sides), len(records), len(text), sum(map(ord, text))
+
+
+class Space(Protocol):
+    """Where pairs come from."""
+
+    def first(self, many: int) -> list[Candidate]:
+        """Return up to so many different pairs."""
+
+    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        """Return a pair like this one; None where there is none."""
+
+    def candidate_of(self, left: object, right: object) -> Candidate:
+        """Return a pair that came from here, with how it came to be."""
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield simpler pairs, the simplest first."""
+
+
+def several(make: Callable[[], Candidate | None], many: int) -> list[Candidate]:
+    """Return up to so many different pairs."""
+    candidates: dict[str, Candidate] = {}
+    for _ in range(many):
+        if (candidate := another(make, candidates)) is not None:
+            candidates[candidate.key] = candidate
+    return list(candidates.values())
+
+
+def cheaper(candidates: Iterable[Candidate | None], than: Candidate) -> Iterator[Candidate]:
+    """Yield those that there is less to read of than of one, each once."""
+    seen, before = set[str](), than.cost
+    for other in candidates:
+        if other is not None and other.key not in seen and other.cost < before:
+            seen.add(other.key)
+            yield other
+
+
+def another(make: Callable[[], Candidate | None], known: Container[str]) -> Candidate | None:
+    """Return a pair whose key is not known, where one of some tries makes it."""
+    for _ in range(TRIES):
+        candidate = make()
+        if candidate is not None and candidate.key not in known:
+            return candidate
+    return None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Pairs of a strategy of the user's own: as they are drawn."""
+
+    inputs: SearchStrategy[object]
+    seed: int
+
+    def first(self, many: int) -> list[Candidate]:
+        """Return up to so many different pairs."""
+        candidates = []
+        for pair in draw(self.inputs, many, self.seed):
+            if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+                raise ValueError(
+                    f"inputs must be pairs (left, right), as neighbours(strategy, relation) draws, got {pair!r:.80}"
+                )
+            candidates.append(Candidate(*pair))
+        different = {
+            candidate.key: candidate for candidate in candidates if key_of(candidate.left) != key_of(candidate.right)
+        }
+        if not different:
+            raise ValueError(
+                f"the strategy of inputs draws equal worlds: left and right must differ, both are "
+                f"{shown(to_json(candidates[0].left))[:80]}"
+            )
+        return list(different.values())
+
+    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        """Return none: what may be changed is not known."""
+        return None
+
+    def candidate_of(self, left: object, right: object) -> Candidate:
+        """Return the pair as it is."""
+        return Candidate(left, right)
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield simpler pairs that were drawn."""
+        drawn = sorted(self.first(DRAWN), key=lambda other: other.cost)
+        yield from (other for other in drawn if other.cost < candidate.cost)

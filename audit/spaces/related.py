@@ -1,0 +1,341 @@
+"""Pairs of inputs to search: first ones from the strategy's draws, then changes of good ones, then simpler ones.
+
+Everything is put together from records and data that the strategy drew, so that no pair leaves what it allows, but for
+what `neighbours` says of its `where`. Hypothesis draws the edges of ranges, NaN, huge and tiny numbers often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from ...mechanisms.relation import Relation, RelationError
+from ..play.data import key_of, shown, to_json
+from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
+from .changes import user_of
+from .drawing import check_strategy, draw, is_strategy, large_integers
+from .extremes import all_alike, by_length, extremes, plain_record
+from .neighbours import OF_ONE_RECORD, Neighbours, made_by
+from .records import Records, UnfitError, features_of, records_of, with_feature
+
+ADD_REMOVE = Relation.parse("add-remove")
+#: The most different records of the drawn data sets that are kept.
+KEPT = 600
+#: The share of the first pairs in which all other records are copies of one extreme record.
+FILLED = 0.3
+#: The share of the first pairs in which one feature of all records but the one that differs is the same, and how often
+#: that is a plain one, as zeros are: what other records hold cancels or outweighs what one record changes.
+SPARSE, PLAIN = 0.4, 0.7
+
+
+def space_of(inputs: object, seed: int) -> Space:
+    """Return where the pairs of a strategy come from.
+
+    Parameters
+    ----------
+    inputs : hypothesis strategy
+        Of pairs, from `neighbours` or any other.
+    seed : int
+    """
+    if hasattr(inputs, "first"):  # a learner's: it is such a place already
+        return cast(Space, inputs)
+    strategy = check_strategy(inputs)
+    neighbours = made_by(inputs)
+    if neighbours is not None and isinstance(neighbours.relation, Relation) and neighbours.of_rounds:
+        raise RelationError(f"{neighbours.relation} is a relation of a learner's rounds, and a mechanism has none")
+    return Drawn(strategy, seed) if neighbours is None else Related(neighbours, seed)
+
+
+class Related:
+    """Pairs of a strategy with a neighbour relation."""
+
+    def __init__(self, neighbours: Neighbours, seed: int) -> None:
+        self.neighbours, self.relation, self.seed = neighbours, neighbours.relation, seed
+        drawn, large = draw(neighbours.strategy, DRAWN, seed), large_integers(neighbours.strategy)
+        drawn += large if type(drawn[0]) is int else []
+        self.bases = list({key_of(data): data for data in drawn if neighbours.allows(data)}.values())
+        if not self.bases:
+            raise ValueError("nothing fits the strategy of inputs: `where` allows no data that it draws")
+        self.rng = np.random.default_rng([seed, 1])
+        records: dict[str, object] = {}
+        for data in self.bases:
+            here = neighbours.records_of(data)
+            for i in range(here.size):
+                if len(records) < KEPT:
+                    record = here.record(i)
+                    records.setdefault(key_of(plain_record(record)), record)
+        if records and all(type(record) is int for record in records.values()):
+            records.update((key_of(number), number) for number in large)
+        self.pool = list(records.values())
+        self.extremes = extremes(self.pool)
+        if isinstance(self.relation, Relation):
+            for data in self.bases:
+                neighbours.changes.learn(data)
+        self.plain = sorted(self.pool, key=by_length)[:2]
+
+    def first(self, many: int) -> list[Candidate]:
+        """Return up to so many different pairs."""
+        candidates = several(partial(self._any, self.rng), many)
+        if not candidates:
+            relation = self.neighbours.relation if isinstance(self.relation, Relation) else "the relation"
+            raise ValueError(
+                f"{relation} makes no two inputs that differ of what the strategy draws, such as "
+                f"{shown(to_json(self.bases[0]))[:80]}"
+            )
+        return candidates
+
+    def _any(self, rng: np.random.Generator) -> Candidate | None:
+        base = self._base(rng)
+        if rng.random() < SPARSE:
+            return self._sparse(base, rng) or self._case(base, rng)
+        candidate = self._case(base, rng)
+        if candidate is not None and rng.random() < FILLED:
+            candidate = (
+                self._others_alike(candidate, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or candidate
+            )
+        if candidate is None or not self._comes_and_goes or rng.random() < 0.5:
+            return candidate
+        return self._case(candidate.base, rng, candidate.index, self._record(rng)) or candidate
+
+    def _sparse(self, base: object, rng: np.random.Generator) -> Candidate | None:
+        """Return a pair on this data with a feature in which all records are alike, but for the one that differs."""
+        if not isinstance(self.relation, Relation) or not self.pool:
+            return None
+        alike = self.plain[int(rng.integers(len(self.plain)))] if rng.random() < PLAIN else self._extreme(rng)
+        try:
+            base = all_alike(base, alike, rng)
+        except (UnfitError, IndexError):
+            return None
+        return self._case(base, rng, None, self._record(rng)) if self._fits(base) else None
+
+    def _base(self, rng: np.random.Generator) -> object:
+        """Return a data set."""
+        return self.bases[int(rng.integers(len(self.bases)))]
+
+    def _fits(self, data: object) -> bool:
+        """Tell whether data that was put together is in the domain, and its records are known."""
+        try:
+            self.neighbours.records_of(data)
+        except RelationError:
+            return False
+        return self.neighbours.allows(data)
+
+    def _record(self, rng: np.random.Generator) -> object:
+        return self._extreme(rng) if rng.random() < 0.5 else self.pool[int(rng.integers(len(self.pool)))]
+
+    def _extreme(self, rng: np.random.Generator) -> object:
+        return self.extremes[int(rng.integers(len(self.extremes)))]
+
+    def _case(
+        self, base: object, rng: np.random.Generator, index: int | None = None, record: object = ...
+    ) -> Candidate | None:
+        """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
+        here = self.neighbours.records_of(base)
+        index = int(rng.integers(here.size)) if index is None and here.size else index or 0
+        flipped = bool(rng.random() < 0.5)
+        if not isinstance(self.relation, Relation):
+            return self._pair(base, self._related(base, rng), index, ..., flipped)
+        if not here.size:
+            return None
+        if self.relation not in OF_ONE_RECORD:
+            return self._of_relation(base, index, rng, flipped, record)
+        if self._comes_and_goes:
+            if record is not ...:  # another record comes and goes
+                try:
+                    base = here.put(index, record)
+                except UnfitError:
+                    return None
+                if not self._fits(base):
+                    return None
+                here = records_of(base)
+            other = here.without(index) if here.size > self.neighbours.fewest else None
+            return None if other is None else self._pair(base, other, index, ..., flipped)
+        if record is ...:
+            record = self._record(rng) if self.pool else None
+        try:
+            if self.relation.unit == "feature":
+                mine = here.record(index)
+                record = with_feature(mine, int(rng.integers(max(1, features_of(mine)))), record)
+            return self._pair(base, here.put(index, record), index, record, flipped)
+        except UnfitError:
+            return None
+
+    @property
+    def _comes_and_goes(self) -> bool:
+        """Whether one record is there or not."""
+        return self.relation == ADD_REMOVE
+
+    def _of_relation(
+        self, base: object, index: int, rng: np.random.Generator, flipped: bool, record: object
+    ) -> Candidate | None:
+        """Return a pair by a relation of several records, of users, of zeros or of distances."""
+        draw = partial(self._record, rng) if record is ... or not self.pool else lambda: record
+        try:
+            base, other = self.neighbours.changes.pair(base, index, rng, draw)
+        except UnfitError:
+            return None
+        return self._pair(base, other, index, ..., flipped) if self._fits(base) else None
+
+    def _related(self, base: object, rng: np.random.Generator) -> object:
+        """Return a neighbour that the user's function names; `...` where it names none."""
+        neighbours = self.neighbours.neighbours_of(base)
+        neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours
+        return neighbours[int(rng.integers(len(neighbours)))] if neighbours else ...
+
+    def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Candidate | None:
+        if other is ... or key_of(base) == key_of(other) or not self._fits(other):
+            return None
+        left, right = (other, base) if flipped else (base, other)
+        return Candidate(left, right, base, index, record, flipped)
+
+    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        """Return a pair that differs from this one in its record, its data, its place or its order."""
+        return another(partial(self._changed, candidate, rng), (candidate.key,))
+
+    def _changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        here, turn = self.neighbours.records_of(candidate.base), int(rng.integers(9))
+        if turn == 0 and isinstance(self.relation, Relation):  # another record in its place
+            return self._case(candidate.base, rng, candidate.index, self._record(rng))
+        if turn == 1:  # the worlds exchanged
+            return _turned(candidate)
+        if turn == 8:  # other data, alike in a feature
+            return self._sparse(candidate.base, rng)
+        if turn == 2:  # the same record in other data
+            return self._case(self._base(rng), rng, None, candidate.record)
+        if here.size < 2 or not isinstance(self.relation, Relation):
+            return self._case(self._base(rng), rng)
+        if turn == 3:  # fewer of the others
+            kept = [i for i in range(here.size) if i == candidate.index or rng.random() < 0.5]
+            return self._cut(candidate, here, kept, rng)
+        if turn in (4, 5):  # all others like the one that differs, as in data of one class, or like an extreme one
+            alike = here.record(candidate.index) if turn == 4 else self._extreme(rng)
+            return self._others_alike(candidate, alike, rng, whole=bool(rng.random() < 0.7))
+        new = [i for i in range(here.size) if i != candidate.index and rng.random() < 0.5]
+        return self._replaced(candidate, {i: self._record(rng) for i in new}, rng)
+
+    def _others_alike(
+        self, candidate: Candidate, record: object, rng: np.random.Generator, *, whole: bool
+    ) -> Candidate | None:
+        """Return the pair with all others equal, or alike in a feature: left out or clipped, they hide nothing."""
+        if not isinstance(self.relation, Relation):
+            return None
+        here = records_of(candidate.base)
+        others = {i: here.record(i) for i in range(here.size) if i != candidate.index}
+        many = min(map(features_of, others.values()), default=1)
+        if whole or many < 2:
+            return self._replaced(candidate, dict.fromkeys(others, record), rng)
+        feature = int(rng.integers(many))
+        try:
+            changed = {i: with_feature(other, feature, record) for i, other in others.items()}
+        except (UnfitError, IndexError):
+            return None
+        return self._replaced(candidate, changed, rng)
+
+    def _replaced(
+        self, candidate: Candidate, records: Mapping[int, object], rng: np.random.Generator
+    ) -> Candidate | None:
+        """Return the pair with other records at some places of both worlds, where they fit."""
+        base = candidate.base
+        for i, record in records.items():
+            try:
+                base = records_of(base).put(i, record)
+            except UnfitError:
+                continue
+        return self._case(base, rng, candidate.index, candidate.record) if self._fits(base) else None
+
+    def _cut(
+        self, candidate: Candidate, here: Records, kept: Sequence[int], rng: np.random.Generator
+    ) -> Candidate | None:
+        """Return the pair with some of its records alone."""
+        if candidate.index not in kept or len(kept) < self.neighbours.fewest:
+            return None
+        base = here.take(kept)
+        cut = self._case(base, rng, list(kept).index(candidate.index), candidate.record) if self._fits(base) else None
+        return cut if cut is None or cut.flipped == candidate.flipped else _turned(cut)
+
+    def candidate_of(self, left: object, right: object) -> Candidate:
+        """Return a pair that came from here, with how it came to be."""
+        ours, theirs = map(self.neighbours.records_of, (left, right))
+        if self.relation not in OF_ONE_RECORD:
+            keys = [[key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs)]
+            index = next((i for i, (one, other) in enumerate(zip(*keys, strict=False)) if one != other), 0)
+            return Candidate(left, right, left, index)
+        if self._comes_and_goes:
+            base, other = (ours, theirs) if ours.size > theirs.size else (theirs, ours)
+            alike = key_of(other.data)
+            index = next(i for i in range(base.size) if key_of(base.without(i)) == alike)
+            return Candidate(left, right, base.data, index, ..., base is theirs)
+        keys = [[key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs)]
+        if isinstance(left, set | frozenset):  # the record has another place there
+            index, place = (next(i for i, k in enumerate(one) if k not in other) for one, other in (keys, keys[::-1]))
+        else:
+            index = place = next(i for i, (one, other) in enumerate(zip(*keys, strict=True)) if one != other)
+        return Candidate(left, right, left, index, theirs.record(place))
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
+        return cheaper(self._simpler(candidate, np.random.default_rng([self.seed, 2])), candidate)
+
+    def _simpler(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate | None]:
+        if not isinstance(self.relation, Relation):
+            if self.neighbours.of_users:
+                yield from self._of_one_user(candidate)
+            for base in sorted(self.bases, key=lambda data: (len(shown(to_json(data))), shown(to_json(data))))[:12]:
+                yield from (self._case(base, rng) for _ in range(3))
+            return
+        here = records_of(candidate.base)
+        others = [i for i in range(here.size) if i != candidate.index]
+        for size in dict.fromkeys([0, len(others) // 4, len(others) // 2, len(others) - 1]):
+            starts = range(len(others)) if size == len(others) - 1 and size else [0]
+            for start in starts:
+                others_kept = [others[(start + k) % len(others)] for k in range(max(size, 0))]
+                yield self._cut(candidate, here, sorted([*others_kept, candidate.index]), rng)
+        simple = sorted(self.pool, key=by_length)[:6]
+        for record in simple:  # all others the same simple record
+            yield self._with(candidate, others, record, rng)
+        for record in simple:  # a simpler difference
+            yield self._with(candidate, [], None, rng, record)
+        for record in simple[:3]:
+            yield self._with(candidate, [candidate.index], record, rng)
+        for i in others:
+            yield from (self._with(candidate, [i], record, rng) for record in simple[:2])
+
+    def _of_one_user(self, candidate: Candidate) -> Iterator[Candidate | None]:
+        """Yield the pair with fewer records of its user, and no more of others than there must be."""
+        rest, whole = sorted(map(records_of, (candidate.left, candidate.right)), key=lambda side: side.size)
+        others = [user_of(rest.record(i)) for i in range(rest.size)]
+        users = [user_of(whole.record(i)) for i in range(whole.size)]
+        mine = [i for i, user in enumerate(users) if user not in others]
+        kept = [i for i, user in enumerate(users) if user in others][: self.neighbours.fewest]
+        for many in dict.fromkeys(max(1, len(mine) * share // 4) for share in range(5)):
+            base = whole.take([*kept, *mine[:many]])
+            if self._fits(base):
+                yield self._pair(base, whole.take(kept), 0, ..., candidate.left is rest.data)
+
+    def _with(
+        self,
+        candidate: Candidate,
+        places: Sequence[int],
+        record: object,
+        rng: np.random.Generator,
+        differing: object = ...,
+    ) -> Candidate | None:
+        """Return the pair with a record at some places of both worlds, or another one where they differ."""
+        base = candidate.base
+        try:
+            for i in places:
+                base = records_of(base).put(i, record)
+        except UnfitError:
+            return None
+        differing = candidate.record if differing is ... else differing
+        changed = self._case(base, rng, candidate.index, differing) if self._fits(base) else None
+        return changed if changed is None or changed.flipped == candidate.flipped else _turned(changed)
+
+
+def _turned(candidate: Candidate) -> Candidate:
+    """Return the pair with the worlds exchanged."""
+    return replace(candidate, left=candidate.right, right=candidate.left, flipped=not candidate.flipped)

@@ -1,0 +1,293 @@
+"""JSON Schema as a Hypothesis strategy: the part of draft 2020-12 that describes inputs, and tuples of draft 7.
+
+Our own, and small: hypothesis-jsonschema was last released in February 2024, and draws nothing from schemas with
+`prefixItems`. Neighbours of what is drawn are held against the schema itself, by jsonschema.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ...learners.blame import said
+from ..play.data import from_json, to_json
+from .drawing import import_hypothesis
+from .neighbours import neighbours
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+#: A part of a schema that is an object: its keywords and what they say.
+Schema = Mapping[str, Any]
+#: Keywords that say nothing of which data fits, or that are read where they are needed.
+_SILENT = {"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples"}
+#: Keywords whose value is a schema or a list of them, and those whose value is an object of schemas by name.
+_SCHEMAS = {"items", "prefixItems", "additionalItems", "additionalProperties", "anyOf", "oneOf"}
+_NAMED_SCHEMAS = {"properties", "$defs", "definitions"}
+#: What draft 7 calls the keywords of a tuple.
+_DRAFT_7 = {"prefixItems": "items", "items": "additionalItems"}
+_OF_TYPES: dict[str, set[str]] = {
+    "null": set(),
+    "boolean": set(),
+    "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "string": {"minLength", "maxLength", "pattern"},
+    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"},
+    "object": {"properties", "required", "additionalProperties", "minProperties", "maxProperties"},
+}
+#: The most levels of references and nesting.
+_DEEPEST = 20
+
+
+class SchemaError(ValueError):
+    """A schema that is none, or that says what is not known here; its message names the place, as a JSON path."""
+
+
+def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> SearchStrategy[tuple[object, object]]:
+    """Return the strategy of neighbouring inputs that fit a schema.
+
+    Parameters
+    ----------
+    schema : dict
+        Of draft 2020-12, or of draft 7, where `"items": [...]` is a tuple. Values of `enum` and `const` may have the
+        tags of `data`: `{"$float": "nan"}`.
+    relation : str or callable
+        As in `neighbours`.
+
+    Raises
+    ------
+    SchemaError
+        For a schema that is none, or says what is not known here.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError as Invalid
+
+    try:
+        Draft202012Validator.check_schema(modern := _modern(schema))
+    except Invalid as error:
+        why, place = " ".join(error.message.split())[:200], _json_path(schema, error.absolute_path)
+        raise SchemaError(f"the schema of inputs is invalid: {why} (at {place})") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaError(f"the schema of inputs is invalid: {said(error)} (at $)") from None
+    fits = Draft202012Validator(modern).is_valid
+    return neighbours(_Reader(schema, modern).strategy(modern), relation, where=lambda data: fits(to_json(data)))
+
+
+def _modern(schema: Any) -> Any:
+    """Return a schema with the tuples of draft 7, `items` and `additionalItems`, as those of draft 2020-12."""
+    if isinstance(schema, list):
+        return [_modern(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    modern = {word: _modern(part) if word in _SCHEMAS else part for word, part in schema.items()}
+    for word in _NAMED_SCHEMAS & schema.keys():
+        if isinstance(schema[word], dict):
+            modern[word] = {name: _modern(part) for name, part in schema[word].items()}
+    more = modern.pop("additionalItems", True)  # which says nothing where items are no tuple
+    if isinstance(first := modern.get("items"), list) and "prefixItems" not in modern:
+        del modern["items"]
+        modern |= {"prefixItems": first, "items": more} if first else {"items": more}
+    return modern
+
+
+def _json_path(schema: Any, place: Iterable[str | int]) -> str:
+    """Return the JSON path of a place in `_modern(schema)`, by the words of the schema itself."""
+    path = "$"
+    for step in place:
+        if isinstance(schema, dict) and isinstance(schema.get("items"), list):
+            step = _DRAFT_7.get(str(step), step)
+        plain = isinstance(step, str) and step.removeprefix("$").isidentifier()
+        path += f".{step}" if plain else f"[{step!r}]"
+        try:
+            schema = schema[step]
+        except (KeyError, IndexError, TypeError):  # what is missing has a place too
+            schema = None
+    return path
+
+
+class _Reader:
+    def __init__(self, whole: object, modern: object) -> None:
+        self.whole, self.modern, self.st = whole, modern, import_hypothesis().strategies
+        #: Where in the schema the part lies that is read.
+        self.place: tuple[str | int, ...] = ()
+
+    def error(self, message: str) -> SchemaError:
+        """Return an error of the part that is read."""
+        return SchemaError(f"{message} (at {_json_path(self.whole, self.place)})")
+
+    @contextmanager
+    def at(self, *place: str | int) -> Iterator[None]:
+        """Read what lies at a place, from the root of the schema."""
+        before, self.place = self.place, place
+        yield
+        self.place = before
+
+    def part(self, schema: Any, depth: int, *steps: str | int) -> Any:
+        """Return the strategy of a part that lies so many steps below the one that is read."""
+        with self.at(*self.place, *steps):
+            return self.strategy(schema, depth)
+
+    def strategy(self, schema: Any, depth: int = 0) -> Any:
+        """Return the strategy of what fits a part of the schema."""
+        if depth > _DEEPEST:
+            raise self.error(f"the schema of inputs nests, or refers to itself, more than {_DEEPEST} times")
+        if schema is True or schema == {}:
+            return (
+                self.st.none()
+                | self.st.booleans()
+                | self.st.integers()
+                | self.st.floats(allow_nan=False)
+                | self.st.text()
+            )
+        if schema is False:
+            return self.st.nothing()
+        if "$ref" in schema:
+            place, part = self._referred(schema["$ref"])
+            with self.at(*place):
+                return self.strategy(part, depth + 1)
+        if "enum" in schema or "const" in schema:
+            values = schema["enum"] if "enum" in schema else [schema["const"]]
+            try:
+                return self.st.sampled_from([from_json(value) for value in values])
+            except ValueError as error:
+                raise self.error(f"the schema of inputs has a value that is no data: {error}") from None
+        for word in ("anyOf", "oneOf"):
+            if word in schema:
+                self._check(schema, {word}, "beside anyOf or oneOf")
+                return self.st.one_of([self.part(part, depth + 1, word, i) for i, part in enumerate(schema[word])])
+        kinds = schema.get("type")
+        if kinds is None:
+            raise self.error(
+                f"a schema of inputs must say its type, enum, const, anyOf, oneOf or $ref, got {schema!r:.80}"
+            )
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        known = {word for kind in kinds for word in _OF_TYPES[kind]}
+        self._check(schema, known | {"type"}, f"for the type {' or '.join(kinds)}")
+        strategy_of: dict[str, Callable[[Schema, int], object]] = {
+            "null": lambda schema, depth: self.st.none(),
+            "boolean": lambda schema, depth: self.st.booleans(),
+            "integer": self._integers,
+            "number": self._numbers,
+            "string": self._texts,
+            "array": self._arrays,
+            "object": self._objects,
+        }
+        return self.st.one_of([strategy_of[kind](schema, depth + 1) for kind in kinds])
+
+    def _check(self, schema: Mapping[str, object], known: set[str], where: str) -> None:
+        for word in schema:
+            if word not in known | _SILENT:
+                expected = ", ".join(sorted(known - {"type"})) or "nothing else"
+                raise self.error(
+                    f"the schema of inputs says {word!r}, which is not known {where}: expected {expected}"
+                )
+
+    def _referred(self, place: object) -> tuple[list[str | int], object]:
+        if not isinstance(place, str) or not place.startswith("#"):
+            raise self.error(f"a schema of inputs may refer to its own parts alone, as #/$defs/NAME, got {place!r}")
+        part, steps = self.modern, list[str | int](filter(None, place[1:].split("/")))
+        for name in steps:
+            if not isinstance(part, dict) or name not in part:
+                raise self.error(f"the schema of inputs has no part {place!r}")
+            part = part[name]
+        return steps, part
+
+    def _integers(self, schema: Schema, depth: int) -> object:
+        low, high = _bounds(schema)
+        low = None if low is None else math.ceil(low) + (schema.get("exclusiveMinimum") == math.ceil(low))
+        high = None if high is None else math.floor(high) - (schema.get("exclusiveMaximum") == math.floor(high))
+        step = schema.get("multipleOf", 1)
+        if step == 1:
+            return self._between(self.st.integers, low, high)
+        if not isinstance(step, int):
+            raise self.error(f"multipleOf of inputs must be a whole number, got {step!r}")
+        low, high = (None if low is None else -(-low // step)), (None if high is None else high // step)
+        return self._between(self.st.integers, low, high).map(lambda number: number * step)
+
+    def _numbers(self, schema: Schema, depth: int) -> object:
+        low, high = _bounds(schema)
+        return self._between(
+            self.st.floats,
+            low,
+            high,
+            exclude_min=low is not None and schema.get("exclusiveMinimum") == low,
+            exclude_max=high is not None and schema.get("exclusiveMaximum") == high,
+            allow_nan=False,
+            allow_infinity=False,
+        )
+
+    def _between(self, make: Callable[..., Any], low: float | None, high: float | None, **more: object) -> Any:
+        if low is not None and high is not None and low > high:
+            raise self.error(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
+        return make(low, high, **more)
+
+    def _texts(self, schema: Schema, depth: int) -> object:
+        low, high = self._sizes(schema, "minLength", "maxLength")
+        if "pattern" not in schema:
+            return self.st.text(min_size=low, max_size=high)
+        texts = self.st.from_regex(schema["pattern"])
+        return texts.filter(lambda text: low <= len(text) and (high is None or len(text) <= high))
+
+    def _arrays(self, schema: Schema, depth: int) -> object:
+        low, high = self._sizes(schema, "minItems", "maxItems")
+        places = schema.get("prefixItems", ())[:high]
+        first = [self.part(part, depth, "prefixItems", i) for i, part in enumerate(places)]
+        items = schema.get("items", not first)
+        if items is False:
+            if low > len(first):
+                raise self.error(
+                    f"nothing fits the schema of inputs: {low} items are too many for {len(first)} places"
+                )
+            return self.st.tuples(*first).map(list)
+        more = self.st.lists(
+            self.part(items, depth, "items"),
+            min_size=max(0, low - len(first)),
+            max_size=None if high is None else high - len(first),
+            unique_by=_text if schema.get("uniqueItems") else None,
+        )
+        return (
+            self.st.tuples(self.st.tuples(*first), more).map(lambda parts: [*parts[0], *parts[1]]) if first else more
+        )
+
+    def _objects(self, schema: Schema, depth: int) -> object:
+        named = {
+            name: self.part(part, depth, "properties", name) for name, part in schema.get("properties", {}).items()
+        }
+        needed = set(schema.get("required", ()))
+        more = schema.get("additionalProperties", not named)
+        low, high = self._sizes(schema, "minProperties", "maxProperties")
+        for name in needed - named.keys():
+            named[name] = self.part(more if isinstance(more, dict) else True, depth, "additionalProperties")
+        fixed = self.st.fixed_dictionaries(
+            {name: part for name, part in named.items() if name in needed},
+            optional={name: part for name, part in named.items() if name not in needed},
+        )
+        if more is False or (more is True and named):
+            objects = fixed
+        else:
+            others = self.st.dictionaries(
+                self.st.text(),
+                self.part(more, depth, "additionalProperties"),
+                min_size=max(0, low - len(named)),
+                max_size=high,
+            )
+            objects = self.st.tuples(others, fixed).map(lambda parts: {**parts[0], **parts[1]})
+        return objects.filter(lambda data: low <= len(data) and (high is None or len(data) <= high))
+
+    def _sizes(self, schema: Schema, least: str, most: str) -> tuple[int, int | None]:
+        low, high = int(schema.get(least, 0)), schema.get(most)
+        if high is not None and low > high:
+            raise self.error(f"nothing fits the schema of inputs: {least} is {low}, and {most} {high}")
+        return low, None if high is None else int(high)
+
+
+def _bounds(schema: Schema) -> tuple[float | None, float | None]:
+    low = [schema[word] for word in ("minimum", "exclusiveMinimum") if word in schema]
+    high = [schema[word] for word in ("maximum", "exclusiveMaximum") if word in schema]
+    return max(low, default=None), min(high, default=None)
+
+
+def _text(item: object) -> str:
+    return repr(to_json(item))

@@ -1,0 +1,285 @@
+"""Pairs of neighbouring sequences of rounds to search: from the strategy's draws, changes of good ones, simpler ones.
+
+As for the inputs of mechanisms (`related`), all is put together from rounds and sequences that the strategy drew.
+What may differ is what the relation of the claim says (`rounds.RoundRelation`), in as many rounds as it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import repeat
+
+import numpy as np
+
+from ...mechanisms.relation import Relation
+from ..play.data import key_of, shown, to_json
+from ..play.rounds import Choose, Game, Round, RoundRelation, as_sequence, differing, shows_nothing
+from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
+from .drawing import check_strategy, draw
+from .extremes import extremes
+from .neighbours import Neighbours, made_by
+from .related import FILLED, Related
+
+#: Any round in the place of another, in both inputs.
+REPLACE = RoundRelation(Relation.parse("replace"))
+#: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
+FEW, SIMPLE = 8, 6
+#: Sequences that a strategy is asked for, more than data sets are: an odd number among many is drawn rarely.
+SEQUENCES = 600
+
+
+@dataclass(frozen=True)
+class SequenceCandidate(Candidate):
+    """Two neighbouring sequences."""
+
+    left: list[Round]
+    right: list[Round]
+
+    @property
+    def places(self) -> list[int]:
+        """Where they differ."""
+        return differing(self.left, self.right)
+
+    @property
+    def cost(self) -> tuple[int, ...]:
+        """How much there is to read: differing rounds first."""
+        return len(self.places), *super().cost
+
+
+def examples_of(inputs: object, seed: int) -> list[list[Round]]:
+    """Return the sequences that a strategy draws, of single ones or of pairs."""
+    strategy = check_strategy(inputs)
+    source = made_by(inputs)
+    if source is not None:
+        return [as_sequence(data) for data in draw(source.strategy, SEQUENCES, seed)]
+    return [
+        as_sequence(side)
+        for candidate in Drawn(strategy, seed).first(DRAWN)
+        for side in (candidate.left, candidate.right)
+    ]
+
+
+def sequences_of(
+    inputs: object, game: Game, relation: RoundRelation | None, seed: int, examples: Sequence[list[Round]]
+) -> Space:
+    """Return where the pairs of a strategy come from.
+
+    Parameters
+    ----------
+    examples : sequence of sequences
+        What it draws (`examples_of`).
+    relation : RoundRelation or None
+        What its pairs are held to; None where a function says which they are.
+    """
+    source = made_by(inputs)
+    if source is None:
+        return Checked(Drawn(check_strategy(inputs), seed), game, relation)
+    if relation is None:
+        return Checked(Related(source, seed), game, None)
+    return SequencePairs(source, game, relation, seed, examples)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Pairs that a strategy or a function of the user's names: as many rounds in both worlds, all of the game's."""
+
+    space: Space
+    game: Game
+    relation: RoundRelation | None
+
+    def first(self, many: int) -> list[Candidate]:
+        """Return up to so many different pairs."""
+        return [self._checked(candidate) for candidate in self.space.first(many)]
+
+    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        """Return a pair like this one; None where there is none."""
+        changed = self.space.changed(candidate, rng)
+        return None if changed is None else self._checked(changed)
+
+    def candidate_of(self, left: object, right: object) -> Candidate:
+        """Return a pair that came from here."""
+        return self.space.candidate_of(left, right)
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield simpler pairs, the simplest first."""
+        return map(self._checked, self.space.simpler(candidate))
+
+    def _checked(self, candidate: Candidate) -> Candidate:
+        left, right = (self.game.read(side) for side in (candidate.left, candidate.right))
+        if len(left) != len(right):
+            raise ValueError(f"both worlds must have as many rounds, the inputs have {len(left)} and {len(right)}")
+        if self.relation is not None:
+            self.relation.check(left, right)
+        return replace(candidate, left=left, right=right)
+
+
+class SequencePairs:
+    """Pairs of a strategy of sequences with a relation of rounds."""
+
+    def __init__(
+        self, neighbours: Neighbours, game: Game, relation: RoundRelation, seed: int, examples: Sequence[list[Round]]
+    ) -> None:
+        self.neighbours, self.relation, self.publication = neighbours, relation, game.publication
+        read = [game.read(data) for data in examples]
+        self.bases = list({key_of(data): data for data in read if neighbours.allows(data)}.values())
+        if not self.bases:
+            raise ValueError("nothing fits the strategy of inputs: `where` allows no sequence that it draws")
+        rounds = (_nobodys(round_) for base in self.bases for round_ in base)
+        self.pool = list({key_of(round_): round_ for round_ in rounds}.values())
+        edges, self.simple = extremes(self.pool), sorted(self.pool, key=_length)
+        #: From the narrowest: rounds at edges in most of their numbers, simple ones, others at edges, and all.
+        self.kinds = [edges[:FEW], _varied(self.simple)[:FEW], edges, self.pool]
+        self.fewest = min(map(len, self.bases))
+        self.rng = np.random.default_rng([seed, 1])
+
+    def first(self, many: int) -> list[Candidate]:
+        """Return up to so many different pairs."""
+        candidates = several(lambda: self._any(self._base(self.rng), self.rng), many)
+        if not candidates:
+            such = shown(to_json(self.bases[0]))[:80]
+            none = f"{self.relation.name} makes no two inputs that differ before the last loss"
+            raise ValueError(f"{none} of what the strategy draws, such as {such}")
+        return candidates
+
+    def _base(self, rng: np.random.Generator) -> list[Round]:
+        return self.bases[int(rng.integers(len(self.bases)))]
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        kind = self.kinds[int(rng.integers(len(self.kinds)))]
+        return kind[int(rng.integers(len(kind)))]
+
+    def _any(self, base: list[Round], rng: np.random.Generator) -> Candidate | None:
+        """Return a pair on a sequence: the rounds that differ may be alike, and so may be all others."""
+        places = self.relation.places(base, _chooser(rng))
+        if rng.random() < FILLED:
+            others = self._round(rng)
+            base = [round_ if t in places else self._put(round_, others) for t, round_ in enumerate(base)]
+        if rng.random() < 0.5:
+            mine, other = self._round(rng), self._round(rng)
+            return self._alike(base, places, mine, other)
+        right = list(base)
+        for t in places:
+            right[t] = self.relation.put(right[t], self._round(rng))
+        return self._case(base, right)
+
+    def _alike(self, base: list[Round], places: Sequence[int], mine: Round | None, other: Round) -> Candidate | None:
+        """Return the pair whose differing rounds are alike in each world; in the left one as they were, if None."""
+        left, right = list(base), list(base)
+        for t in places:
+            left[t] = left[t] if mine is None else self._put(left[t], mine)
+            right[t] = self.relation.put(left[t], other)
+        return self._case(left, right)
+
+    @staticmethod
+    def _put(mine: Round, other: Round) -> Round:
+        """Return a round with all of another's data, in both worlds; whose it is stays."""
+        return REPLACE.put(mine, other)
+
+    def _case(self, left: list[Round], right: list[Round]) -> Candidate | None:
+        """Return the pair, where both are in the domain and differ before the end: of one round there is no before."""
+        if len(left) > 1 and not self.publication and shows_nothing(left, right):
+            return None
+        fits = key_of(left) != key_of(right) and self.neighbours.allows(left) and self.neighbours.allows(right)
+        return SequenceCandidate(left, right, left) if fits else None
+
+    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        """Return a pair that differs from this one in what differs, in its other rounds, or in which it has."""
+        return another(partial(self._changed, _own(candidate), rng), (candidate.key,))
+
+    def _changed(self, candidate: SequenceCandidate, rng: np.random.Generator) -> Candidate | None:
+        places, turn = candidate.places, int(rng.integers(8))
+        others = [t for t in range(len(candidate.left)) if t not in places]
+        if turn == 0:
+            return self._alike(candidate.left, places, None, self._round(rng))
+        if turn == 1:  # the worlds exchanged
+            return self._case(candidate.right, candidate.left)
+        if turn in (2, 3):
+            return self._alike(candidate.left, places, self._round(rng), self._round(rng))
+        if turn == 4:  # what differs, in other places of other data
+            base = self._base(rng)
+            now = self.relation.places(base, _chooser(rng))
+            return self._alike(base, now, candidate.left[places[0]], candidate.right[places[0]])
+        if turn == 5:  # fewer rounds
+            return self._cut(candidate, [t for t in others if rng.random() < 0.5])
+        if turn == 6:  # all other rounds alike
+            return self._with(candidate, others, repeat(self._round(rng)))
+        replaced = [t for t in others if rng.random() < 0.5]
+        return self._with(candidate, replaced, (self._round(rng) for _ in replaced))
+
+    def _with(self, candidate: SequenceCandidate, places: Sequence[int], rounds: Iterable[Round]) -> Candidate | None:
+        """Return the pair with other rounds at some places of both worlds."""
+        left, right = list(candidate.left), list(candidate.right)
+        for t, other in zip(places, rounds, strict=False):
+            left[t] = right[t] = self._put(left[t], other)
+        return self._case(left, right)
+
+    def _cut(self, candidate: SequenceCandidate, others: Sequence[int]) -> Candidate | None:
+        """Return the pair with some of its other rounds alone."""
+        kept = sorted([*others, *candidate.places])
+        if len(kept) < self.fewest:
+            return None
+        return self._case([candidate.left[t] for t in kept], [candidate.right[t] for t in kept])
+
+    def candidate_of(self, left: object, right: object) -> Candidate:
+        """Return a pair that came from here, with how it came to be."""
+        own = as_sequence(left)
+        return SequenceCandidate(own, as_sequence(right), own)
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
+        return cheaper(self._simpler(_own(candidate)), candidate)
+
+    def _simpler(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
+        places = candidate.places
+        others = [t for t in range(len(candidate.left)) if t not in places]
+        for kept in [*([t] for t in places), *([s for s in places if s != t] for t in places)]:
+            if len(kept) < len(places):
+                right = [candidate.right[t] if t in kept else round_ for t, round_ in enumerate(candidate.left)]
+                yield self._case(candidate.left, right)
+        after = [t for t in others if t > places[0]]  # a learner shows what it was told later
+        for size in dict.fromkeys([0, 1, len(others) // 4, len(others) // 2, len(others) - 1]):
+            if 0 <= size < len(others):
+                yield self._cut(candidate, after[:size])
+                yield self._cut(candidate, others[:size])
+        simple = self.simple[:SIMPLE]
+        for round_ in simple:  # all others the same simple round
+            yield self._with(candidate, others, repeat(round_))
+        for one in simple[:4]:  # a simpler difference
+            yield from (self._alike(candidate.left, places, one, other) for other in simple[:4])
+        for round_ in simple:
+            yield self._alike(candidate.left, places, None, round_)
+            yield from (self._with(candidate, [t], [round_]) for t in others)
+
+
+def _own(candidate: Candidate) -> SequenceCandidate:
+    assert isinstance(candidate, SequenceCandidate), "the candidates of a space come from there"
+    return candidate
+
+
+def _nobodys(round_: Round) -> Round:
+    """Return a round without its user: rounds move to others."""
+    if not isinstance(round_, dict) or "user" not in round_:
+        return round_
+    return {part: value for part, value in round_.items() if part != "user"}
+
+
+def _varied(rounds: Sequence[Round]) -> list[Round]:
+    """Return the rounds that have a number, or other data, which none before them has."""
+    seen, varied = set[str](), list[Round]()
+    for round_ in rounds:
+        parts = [round_] if isinstance(round_, dict) else round_
+        if new := set(map(key_of, parts)) - seen:
+            seen |= new
+            varied.append(round_)
+    return varied
+
+
+def _chooser(rng: np.random.Generator) -> Choose:
+    return lambda many: int(rng.integers(many))
+
+
+def _length(round_: Round) -> tuple[int, str]:
+    text = shown(to_json(round_))
+    return len(text), text

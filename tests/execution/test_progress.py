@@ -1,0 +1,83 @@
+"""The time left of a bar over tasks of which the long ones begin first, by a clock of our own."""
+
+import heapq
+import io
+import sys
+
+import pytest
+
+from overclaim.audit.execution import progress
+from overclaim.audit.execution.progress import TimeLeft
+from overclaim.audit.execution.workers import as_completed
+
+
+def finished(seconds, jobs):
+    """Yield when each task is finished and which it is, where they begin in order on so many processes."""
+    waiting, running = list(enumerate(seconds))[::-1], []
+    for _ in range(min(jobs, len(seconds))):
+        place, long = waiting.pop()
+        heapq.heappush(running, (long, place))
+    while running:
+        now, place = heapq.heappop(running)
+        yield now, place
+        if waiting:
+            after, long = waiting.pop()
+            heapq.heappush(running, (now + long, after))
+
+
+#: A short one, then the others, the longest first.
+EXPECTED = [0.3, *(10.0 / (1 + i) for i in range(150))]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+@pytest.mark.parametrize("factor", [1.0, 0.3, 4.0])
+def test_the_time_left_is_right_from_the_tenth_on_where_all_tasks_are_off_by_a_factor(jobs, factor):
+    """The rate of tasks, which is what tqdm goes by, said three times too much after ten of 151."""
+    seconds = [factor * (1 + 0.3 * (-1) ** i) * cost for i, cost in enumerate(EXPECTED)]
+    left = TimeLeft(dict(enumerate(EXPECTED)), jobs, 100.0)
+    times = list(finished(seconds, jobs))
+    end = times[-1][0]
+    for done, (now, place) in enumerate(times, start=1):
+        said = left.after(place, 100.0 + now)
+        if done >= 10:
+            assert said == pytest.approx(end - now, rel=0.35, abs=0.05 * end)
+        if done == 10:
+            assert now / done * (len(times) - done) > 2 * (end - now)
+    assert said == 0
+
+
+def test_at_first_it_is_what_is_expected():
+    left = TimeLeft({7: 1.0, 3: 50.0, 5: 49.0}, 2, 0.0)
+    assert left.after(7, 1.0) == pytest.approx((49.0 + 49.0) / 2)
+
+
+def test_one_long_task_is_waited_for_by_all_processes():
+    left = TimeLeft({0: 1.0, 1: 100.0, 2: 1.0}, 2, 0.0)
+    assert left.after(0, 1.0) == pytest.approx(99.0)
+    assert left.after(2, 2.0) == pytest.approx(98.0)
+
+
+def test_tasks_that_cost_nothing_leave_nothing():
+    left = TimeLeft({0: 0.0, 1: 0.0}, 1, 0.0)
+    assert left.after(0, 1.0) == 0
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_says_the_time_left_and_counts_the_tasks(monkeypatch):
+    """Three tasks: two of a second, begun first and last, and one of a hundred, all as long as expected."""
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+
+    def work(seconds):
+        clock[0] += seconds
+        return seconds
+
+    tasks = as_completed(work, [1.0, 100.0, 1.0], [1.0, 100.0, 1.0], jobs=1, progress="claims")
+    said = [screen.getvalue().replace("\r", "\n").splitlines()[-1] for _ in tasks]
+    assert ["1/3" in said[0], "2/3" in said[1], "3/3" in said[2]] == [True] * 3
+    assert [line.split("<")[1].rstrip("] ") for line in said] == ["01:41", "00:01", "00:00"]
