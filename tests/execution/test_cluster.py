@@ -94,6 +94,7 @@ def test_sums_of_blocks_are_items_of_large_audits(machines):
     assert there == audit(runs=runs)
 
 
+@pytest.mark.slow(reason="ten thousand tasks")
 def test_ten_thousand_items_in_order(machines):
     machines.keep()
     items = range(-10_000, 0)

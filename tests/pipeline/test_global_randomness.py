@@ -87,6 +87,7 @@ def test_without_it_the_refusal_names_the_cure(folder):
     assert "--global-random" in done.output
 
 
+@pytest.mark.slow(reason="a whole audit by a plain class")
 def test_parameters_may_stand_for_arms_and_rounds(folder):
     done = check("ucb.py:Ucb", "--epsilon", 1, "--rounds", 4, "--runs", 4000, "--global-random", *SETS)
     assert done.exit_code == 1, done.output
@@ -109,6 +110,7 @@ def test_noise_of_a_fixed_seed_is_told_apart(folder):
     assert done.exit_code in (1, 4)
 
 
+@pytest.mark.slow(reason="it starts processes")
 def test_jobs_change_nothing(folder):
     task = Task(target="ucb.py:count", epsilon=0.5, left=[0], right=[], global_random=True)
     one, two = (task.prepare().audit(execution) for execution in _executions())

@@ -63,6 +63,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("stop", [[], ["--stop", "early"]], ids=["budget", "early"])
 @pytest.mark.parametrize(
     "target",

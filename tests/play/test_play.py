@@ -113,6 +113,7 @@ def test_results_come_in_order_for_any_number_of_workers():
     assert list(in_parallel(abs, [-3, 1, -2], jobs=2)) == [3, 1, 2] == list(in_parallel(abs, [-3, 1, -2], jobs=1))
 
 
+@pytest.mark.slow(reason="it starts processes")
 def test_processes_start_for_what_all_items_take_and_not_for_what_the_first_one_loads():
     """Compiled kernels are loaded with the first block, and the other blocks are soon done."""
 

@@ -111,6 +111,7 @@ def smaller(value):
     return abs(value - 1) if isinstance(value, int) else 0.999 * value - 1e-4
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("change", [larger, smaller])
 @pytest.mark.parametrize("number", range(len(TASKS)), ids=TASKS)
 def test_an_edit_of_what_the_counts_decide_is_refused(record, number, change):

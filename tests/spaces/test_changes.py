@@ -45,6 +45,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("relation", "strategy"), CASES)
 def test_all_pairs_that_are_drawn_or_searched_are_neighbours(relation, strategy):
     known = Relation.parse(relation)

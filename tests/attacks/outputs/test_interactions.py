@@ -114,6 +114,7 @@ def read_by(code):
     return (Comparison, code.one, code.other) if isinstance(code, Comparison) else (Remainder, code.size)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_columns_say_only_together_is_found_and_said_of_other_runs(kind):
     """Seed 6100, 2,000 runs to learn from: a perfect score is right on .88 of 4,000 others, 5.4 sd more."""

@@ -18,6 +18,7 @@ def batched(data, draws, runs):
 batched.batched = True
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "mechanism",
     [

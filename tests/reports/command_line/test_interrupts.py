@@ -348,6 +348,7 @@ def pressed(data, rng):
 ONE_CLAIM = '[[claims]]\ntarget = "ends.py:{}"\nepsilon = 1.0\nleft = [1, 2]\nright = [1]\nruns = 2000\n'
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "code"),
     [("raises", CRASHED), ("raised_for_it", CRASHED), ("pressed", INTERRUPTED)],

@@ -81,6 +81,7 @@ def test_a_misbehaving_learner(learners, name, message):
     assert result.stdout == ""
 
 
+@pytest.mark.slow(reason="a run in processes; test_extras plants faults in quick")
 def test_one_bad_learner_does_not_lose_the_others(tmp_path, learners):
     plan = PLAN + f'\n[[claims]]\ntarget = "{learners}:Raises"\nepsilon = 1\nruns = 100\n'
     result = run_plan(tmp_path, plan)

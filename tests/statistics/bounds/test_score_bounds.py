@@ -59,6 +59,7 @@ def tied(rng, n):
     return np.where(np.abs(scores) > 2, np.copysign(np.inf, scores), np.round(scores)), coins
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", [randomised_response, laplace, tied])
 @pytest.mark.parametrize("n", [20, 300])
 def test_no_more_false_alarms_than_alpha_at_tight_nulls(law, n):
