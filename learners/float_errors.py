@@ -118,6 +118,16 @@ def loading(place: str) -> Iterator[None]:
     _theirs[-1] = _loaded.get(place, OURS)
 
 
+@contextmanager
+def beside_target() -> Iterator[None]:
+    """Load code that is not the target: the target keeps its own handling and folder."""
+    target = _theirs[-1]
+    try:
+        yield
+    finally:
+        _theirs[-1] = target
+
+
 def loaded_none() -> None:
     """Note that the target has no module of its own."""
     _theirs[-1] = OURS

@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from ...learners.blame import raised, raised_by_target
 from ...learners.catalogue.entries import Entry, entries, near_matches, unknown_target
-from ...learners.float_errors import loaded_none, loading
+from ...learners.float_errors import beside_target, loaded_none, loading
 from ...learners.protocol import LearnerError
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
@@ -86,8 +86,10 @@ def _users(target: str) -> object:
 
 def relation_functions(text: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """Return the function `near` that FILE.py:NAME names, and the file's `is_near`, where it has one."""
-    near, place = _users(text), text.rpartition(":")[0]
-    checks = getattr(_load_file(Path(place)), "is_near", None) if place.endswith(".py") else None
+    place = text.rpartition(":")[0]
+    with beside_target():
+        near = _users(text)
+        checks = getattr(_load_file(Path(place)), "is_near", None) if place.endswith(".py") else None
     if not callable(near):
         raise ValueError(
             f"neighbours must name a function near(data, rng), {text} is {type(near).__name__} {near!r:.80}"

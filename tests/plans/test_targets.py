@@ -216,3 +216,21 @@ def test_the_line_of_the_claim_says_what_sets_the_noise_too():
     """Who asked how a claim of 2 fared saw SURVIVED: of twice less noise."""
     shown = " ".join(overclaim("check", "mechanisms/laplace", "--epsilon", 2, "--runs", 400).stdout.split())
     assert "claimed epsilon 2 (--epsilon sets its noise too; --set epsilon the noise alone) certified:" in shown
+
+
+def test_a_file_of_neighbours_leaves_the_target_its_own_handling(tmp_path, monkeypatch):
+    """It was taken for the target's module: what that had asked of NumPy was forgotten."""
+    from overclaim.audit.plans.targets import relation_functions, resolve
+    from overclaim.learners.float_errors import handling_of_target
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loud.py").write_text("import numpy\nnumpy.seterr(all='raise')\ndef f(data, rng): return 0\n")
+    (tmp_path / "near.py").write_text("def near(data, rng): return data\ndef is_near(left, right): return True\n")
+    resolve("loud.py:f")
+    asked = handling_of_target()
+    near, check = relation_functions("near.py:near")
+    assert handling_of_target() == asked
+    assert asked.numpy["divide"] == "raise"
+    assert near([1], None) == [1]
+    assert check([1], [2])
+    resolve("agarwal-singh/ftrl-experts")
