@@ -15,7 +15,7 @@ from overclaim.audit.statistics.bounds.intervals import epsilon_guess
 from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
 from overclaim.audit.statistics.bounds.measure_bounds import level_lower
 from overclaim.audit.statistics.bounds.one_run import epsilon_one_run
-from overclaim.audit.statistics.bounds.score_bounds import epsilon_from_coins, fair_coins
+from overclaim.audit.statistics.bounds.score_bounds import check_coins, check_scores, epsilon_from_coins, fair_coins
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 
 __all__ = ["epsilon_from_counts", "epsilon_from_guesses", "epsilon_from_scores", "gdp_from_counts"]
@@ -139,8 +139,6 @@ def epsilon_from_scores(
     >>> 1.5 < epsilon_from_scores(2 * coins + rng.normal(size=1000), coins, design="one-run") < 4.0
     True
     """
-    from overclaim.audit.statistics.bounds.score_bounds import check_coins, check_scores
-
     if design == "one-run":
         if scores is None or included is None:
             raise ValueError("a one-run design needs scores and included, one coin for each score")

@@ -73,7 +73,7 @@ class Audit(ABC):
         """Return what counts the event in a block of fresh runs, (its number, its runs); it travels to processes."""
 
     def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool | None:
-        """Return whether any of so many paired runs shows another output for the other input.
+        """Return whether any of `runs` paired runs shows another output for the other input.
 
         Paired runs have the same random numbers and different inputs; None where no runs can be paired.
         """

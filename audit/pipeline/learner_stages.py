@@ -312,7 +312,7 @@ class LearnerAudit(Audit):
         )
 
     def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool:
-        """Return whether any of so many paired runs shows another output for the other losses."""
+        """Return whether any of `runs` paired runs shows another output for the other losses."""
         return self._pair_differs(choice.losses, choice.index, block, runs)
 
     def _pair_differs(self, pair: Pair, index: int, block: int = 0, runs: int = FIRST_PAIRED) -> bool:

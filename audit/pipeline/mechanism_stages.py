@@ -265,7 +265,7 @@ class MechanismAudit(Audit):
         return attack.beats(best, worth)
 
     def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool | None:
-        """Return whether any of so many paired runs gives another output for the other input.
+        """Return whether any of `runs` paired runs gives another output for the other input.
 
         None where the mechanism's randomness cannot be seeded.
         """

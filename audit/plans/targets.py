@@ -74,6 +74,11 @@ def _ours(target: str) -> Entry | Specimen | LibraryEntry:
 
 
 def _users(target: str) -> object:
+    return _module_and_object(target)[1]
+
+
+def _module_and_object(target: str) -> tuple[ModuleType, object]:
+    """Return the module that a user's target names, and the object in it."""
     place, _, name = target.rpartition(":")
     if not name or not (place.endswith(".py") or all(word.isidentifier() for word in place.split("."))):
         raise ValueError(f"{TARGETS}, got {target!r}")
@@ -81,20 +86,18 @@ def _users(target: str) -> object:
     if not hasattr(module, name):
         public = [n for n in vars(module) if not n.startswith("_")]
         raise ValueError(f"{place} has no {name!r}{near_matches(name, public)}")
-    return getattr(module, name)
+    return module, getattr(module, name)
 
 
 def relation_functions(text: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """Return the function `near` that FILE.py:NAME names, and the file's `is_near`, where it has one."""
-    place = text.rpartition(":")[0]
     with beside_target():
-        near = _users(text)
-        checks = getattr(_load_file(Path(place)), "is_near", None) if place.endswith(".py") else None
+        module, near = _module_and_object(text)
     if not callable(near):
         raise ValueError(
             f"neighbours must name a function near(data, rng), {text} is {type(near).__name__} {near!r:.80}"
         )
-    return near, checks
+    return near, getattr(module, "is_near", None)
 
 
 def _load_file(path: Path) -> ModuleType:

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -17,38 +17,40 @@ from ..statistics.events import Counts
 from .mechanism_runs import Sample
 
 
-class OnGlobals:
+class CalledOneByOne:
+    """A mechanism that is called run by run, with its data alone or with a generator too."""
+
+    batched = False
+    #: The option that asks for it.
+    option: ClassVar[str]
+
+    def __init__(self, mechanism: Callable[..., object]) -> None:
+        if getattr(mechanism, "batched", False):
+            raise ValueError(f"{self.option} is for mechanisms that are called run by run, not for batched ones")
+        self.mechanism, self.alone = mechanism, _takes_data_alone(mechanism)
+        self.__name__ = name_of(mechanism)
+
+
+class OnGlobals(CalledOneByOne):
     """A mechanism that draws from `np.random`, `random` or unseeded generators, on the generator of each call.
 
     It is `mechanism(data)`, or `mechanism(data, rng)` as any other.
     """
 
-    batched = False
-
-    def __init__(self, mechanism: Callable[..., object]) -> None:
-        if getattr(mechanism, "batched", False):
-            raise ValueError("global_random is for mechanisms that are called run by run, not for batched ones")
-        self.mechanism, self.alone = mechanism, _takes_data_alone(mechanism)
-        self.__name__ = name_of(mechanism)
+    option = "global_random"
 
     def __call__(self, data: object, rng: np.random.Generator) -> object:
         """Answer once."""
         return drawn_from(rng, self.mechanism, data, *([] if self.alone else [rng]))
 
 
-class Unseeded:
+class Unseeded(CalledOneByOne):
     """A mechanism whose randomness cannot be seeded: `mechanism(data)`, or `mechanism(data, rng)` as any other.
 
     It is played in one process: in others a generator of its own would begin anew, and draw the same in each.
     """
 
-    batched = False
-
-    def __init__(self, mechanism: Callable[..., object]) -> None:
-        if getattr(mechanism, "batched", False):
-            raise ValueError("os_random is for mechanisms that are called run by run, not for batched ones")
-        self.mechanism, self.alone = mechanism, _takes_data_alone(mechanism)
-        self.__name__ = name_of(mechanism)
+    option = "os_random"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("what draws from a generator of its own is played in one process")
