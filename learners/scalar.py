@@ -177,12 +177,36 @@ class Scalar:
             except BaseException as error:
                 raise self._raised("update", error, state.round, run) from error
 
+    def values(self, state: ScalarState, method: str) -> list[object]:
+        """Ask every object for what one of its methods returns now, such as `model()`."""
+        asked = []
+        for run, learner in enumerate(state.objects):
+            try:
+                asked.append(copy.deepcopy(self._call(state.generators[run], getattr(learner, method))))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise self._raised(method, error, state.round, run) from error
+        return asked
+
     def _raised(self, method: str, error: BaseException, t: int, run: int) -> LearnerError:
         return self._error(method, f"raised {said(error)}", t, run)
 
     def _error(self, method: str, what: str, t: int, run: int) -> LearnerError:
         where = f"round {t}, run {run}" if t else f"before round 1, run {run}"
         return LearnerError(f"{self.user_class.__name__}.{method} {what} ({where})")
+
+
+def has_channel(learner: object, channel: str) -> bool:
+    """Tell whether a learner, or the plain class behind it, has a method that shows something after an update."""
+    return callable(getattr(learner.user_class if isinstance(learner, Scalar) else learner, channel, None))
+
+
+def values_of(learner: Learner, channel: str, state: object) -> Any:
+    """Return what is shown after an update: an array (..., runs) or None; of a plain class a list, a value a run."""
+    if isinstance(learner, Scalar):
+        return learner.values(cast(ScalarState, state), channel)
+    return getattr(learner, channel)(state)
 
 
 def check_target(user_object: object) -> None:

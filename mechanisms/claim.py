@@ -8,12 +8,12 @@ from typing import TypedDict
 from .measures.approximate import ApproxDP
 from .measures.measure import Measure
 from .relation import Relation, by_function
+from .view import VIEWS, View
 
 #: The loss sets by name; `learners.problems.losses` holds their geometry.
 LOSS_SET_NAMES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
 #: The relations of pairs of losses, which are searched without inputs.
 NEIGHBOURS = ("replace", "zero-out")
-SURFACES = ("actions", "release", "publication")
 #: What an audit may be expected to find.
 EXPECTATIONS = ("falsified", "survived")
 
@@ -85,7 +85,7 @@ class Claim:
         source: str = "",
     ) -> None:
         fields: dict[str, object] = {"losses": losses, "neighbours": neighbours, "surface": surface}
-        for name, names in (("losses", LOSS_SET_NAMES), ("surface", SURFACES)):
+        for name, names in (("losses", LOSS_SET_NAMES), ("surface", VIEWS)):
             if fields[name] not in names:
                 raise ValueError(f"{name} must be one of {', '.join(names)}, got {fields[name]!r}")
         if not by_function(neighbours):
@@ -98,6 +98,11 @@ class Claim:
     def relation(self) -> Relation | None:
         """The neighbour relation; None where a function of the user's says which inputs are neighbours."""
         return None if by_function(self.neighbours) else Relation.parse(self.neighbours)
+
+    @property
+    def view(self) -> View:
+        """What the adversary sees."""
+        return VIEWS[self.surface]
 
     @property
     def epsilon(self) -> float:

@@ -149,16 +149,16 @@ def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
 
     Of claims of an epsilon only a release with Gaussian noise has its mu and rho: they are in closed form.
     """
-    measure, surface = result.claim.measure, result.claim.surface
+    measure, view = result.claim.measure, result.claim.view
     levels = NO_LEVELS.copy()
     if not isinstance(result.pair, Pair):
-        if not measure.is_epsilon and result.pair.shows_nothing(surface):
+        if not measure.is_epsilon and result.pair.shows_nothing(view):
             levels["exact_level"] = 0.0
         return levels
     try:
         if not measure.is_epsilon:
-            levels["exact_level"] = finite(exact_level(prepared.target, result.pair, measure, surface=surface))
-        if (mu := gaussian_mu_of(prepared.target, result.pair, surface)) is not None:
+            levels["exact_level"] = finite(exact_level(prepared.target, result.pair, measure, view=view))
+        if (mu := gaussian_mu_of(prepared.target, result.pair, view)) is not None:
             levels |= {"exact_mu": mu, "exact_rho": mu**2 / 2}
     except NotExactError:
         pass
@@ -168,8 +168,8 @@ def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
 def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
     """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
     if not isinstance(result.pair, Pair):
-        return dict.fromkeys(deltas, 0.0) if result.pair.shows_nothing(result.claim.surface) else {}
+        return dict.fromkeys(deltas, 0.0) if result.pair.shows_nothing(result.claim.view) else {}
     try:
-        return exact_epsilon(prepared.target, result.losses, surface=result.claim.surface, deltas=deltas)
+        return exact_epsilon(prepared.target, result.losses, view=result.claim.view, deltas=deltas)
     except NotExactError:
         return {}

@@ -18,6 +18,7 @@ from ...learners.protocol import Actions, HasInner, HasRelease, Learner, Learner
 from ...learners.scalar import GLOBAL_CURE, Scalar, as_learner
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
+from ...mechanisms.view import ACTIONS, RELEASE
 from ..play.pairs import Pair
 from ..play.transcripts import play, play_rounds
 from .blocks import SHARED, SHARED_BLOCKS, LearnerBlock, draws_of, homogeneity_p_value
@@ -302,8 +303,8 @@ def _check_abilities(learner: Learner, pair: Pair, extremes: bool, seed: int) ->
     rows = (
         np.vstack([np.eye(learner.arms), 1 - np.eye(learner.arms), np.ones((1, learner.arms))]) if extremes else None
     )
-    surface = "release" if isinstance(learner, HasRelease) else "actions"
-    says = check_stated(learner, pair, seed, rows=rows, surface=surface)
+    view = RELEASE if isinstance(learner, HasRelease) else ACTIONS
+    says = check_stated(learner, pair, seed, rows=rows, view=view)
     return (isinstance(learner, HasInner) and check_stated(learner.inner, pair, seed, rows=rows)) or says
 
 

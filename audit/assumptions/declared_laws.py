@@ -29,6 +29,7 @@ from ...learners.scalar import Scalar
 from ...mechanisms.draws import Floats, Stage
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ...mechanisms.philox import CounterDraws
+from ...mechanisms.view import ACTIONS, RELEASE, View
 from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import play
@@ -50,7 +51,7 @@ _EXPONENTS = 2.0 ** np.arange(-8, 7)
 _KERNEL_PAIRS = 4
 
 
-def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: object = None, surface: str = "actions") -> Any:
+def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: object = None, view: View = ACTIONS) -> Any:
     """Return the learner with the abilities that hold in an audit: `check_stated` decides, and says what it raises.
 
     Inherited abilities that speak of other methods than it has are not its own: no audit uses them.
@@ -58,15 +59,15 @@ def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: object = None, 
     One that offers `probabilities` and was seen to draw while it learned, in whatever round, loses them: the noise is
     no function of the arms and losses, and its audit is that of any other learner.
     """
-    return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, surface, own=True).draws else learner
+    return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, view, own=True).draws else learner
 
 
-def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None, surface: str = "actions") -> bool:
+def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None, view: View = ACTIONS) -> bool:
     """Raise LearnerError if a learner plays otherwise than its abilities say.
 
     Its next arm must follow `probabilities`, in every round, for every arm, and whatever was played and told before;
     where it learns without draws, the probabilities must be functions of the arms and feedback that `update` was
-    given, as exact attacks replay them; an arm must be held for `batch` rounds; and on any surface but "actions" what
+    given, as exact attacks replay them; an arm must be held for `batch` rounds; and in views of releases what
     it releases must be `release_means` plus `noise`.
 
     Parameters
@@ -75,7 +76,7 @@ def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None
         Half of the runs play its worlds.
     rows : array (choices, arms), optional
         Extreme loss vectors: in the other half of the runs every round's is one of these or of the pair's, at random.
-    surface : {"actions", "release", "publication"}
+    view : View
         What the attacks see.
 
     Returns
@@ -90,7 +91,7 @@ def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None
     (Freedman 1975), whatever the losses: the test is exact. Noise is compared by the inequality of Dvoretzky, Kiefer
     and Wolfowitz with Massart's constant. Each check accuses a true learner with probability at most 1e-9.
     """
-    return _held(learner, pair, seed, rows, surface, own=False).anything
+    return _held(learner, pair, seed, rows, view, own=False).anything
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,13 @@ class _Held:
 
 
 @blaming
-def _held(learner: Learner, pair: Pair, seed: int, rows: object, surface: str, *, own: bool) -> _Held:
+def _held(learner: Learner, pair: Pair, seed: int, rows: object, view: View, *, own: bool) -> _Held:
     """Hold a learner to what it says, as `check_stated`."""
     if isinstance(learner, Scalar):  # a plain class says nothing of itself
         return _Held(False)
     name = type(learner).__name__
     says, batch, known = _offered(learner, own)
-    releases = surface != "actions" and known and not hasattr(learner, "release_log_density")
+    releases = bool(view.channel) and known and not hasattr(learner, "release_log_density")
     if releases:
         _check_noise(learner, pair, seed, name)
     if not says and batch == 1:
@@ -209,7 +210,7 @@ def _probabilities(learner: Any, state: object, shape: tuple[int, int], t: int) 
     return stated
 
 
-def check_kernel(learner: Learner, pairs: Sequence[Pair], seed: int, *, surface: str = "actions") -> None:
+def check_kernel(learner: Learner, pairs: Sequence[Pair], seed: int, *, view: View = ACTIONS) -> None:
     """Raise LearnerError if a user's kernel plays otherwise than the user's protocol, fed the same draws.
 
     Ours are held to their protocols by tests. Half of the runs play either world of each of a few pairs.
@@ -217,8 +218,8 @@ def check_kernel(learner: Learner, pairs: Sequence[Pair], seed: int, *, surface:
     for number, pair in enumerate(pairs[:_KERNEL_PAIRS]):
         runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (pair.rounds * learner.arms)))
         key = seed, Stage.CONFORMANCE, number, 0, LearnerBlock.KERNEL
-        fast = kernels.play(learner, pair, CounterDraws(*key), runs, surface=surface)
-        slow = play(learner, pair, CounterDraws(*key), runs, surface=surface)
+        fast = kernels.play(learner, pair, CounterDraws(*key), runs, view=view)
+        slow = play(learner, pair, CounterDraws(*key), runs, view=view)
         parts = [(fast.actions, slow.actions)]
         if fast.releases is not None and slow.releases is not None:
             parts.append((fast.releases, slow.releases))
@@ -321,7 +322,7 @@ def _sums(mask: Floats, *values: Floats) -> list[Floats]:
 def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
     """Compare what is released, less its mean, with the law of the noise."""
     runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (pair.rounds * learner.arms)))
-    transcripts = play(learner, pair, draws_of(seed, LearnerBlock.NOISE), runs, surface="release")
+    transcripts = play(learner, pair, draws_of(seed, LearnerBlock.NOISE), runs, view=RELEASE)
     if transcripts.releases is None:
         return
     actions = transcripts.actions.astype(np.intp) if transcripts.actions.ndim == 2 else transcripts.actions

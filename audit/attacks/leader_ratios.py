@@ -26,6 +26,7 @@ from ...mechanisms.noise import (
     scale_of,
 )
 from ...mechanisms.tree import depth, nodes_of, parent, roots
+from ...mechanisms.view import View
 from ..laws import ftpl_law
 from ..laws.tree_messages import RunMessages
 from ..play.pairs import Pair
@@ -43,9 +44,9 @@ def _linear(pair: Pair) -> bool:
     return isinstance(pair.left, np.ndarray) and pair.rounds > 1
 
 
-def _laplace_leader(learner: Learner, pair: Pair, surface: str) -> bool:
+def _laplace_leader(learner: Learner, pair: Pair, view: View) -> bool:
     return (
-        surface == "actions"
+        not view.channel
         and is_ours(learner)
         and isinstance(learner, Ftrl)
         and isinstance(learner.noise, Laplace)
@@ -77,10 +78,10 @@ class SignRatio(LawAttack):
             self.tables.append(np.log(p) - np.log(q))
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For Gaussian FTPL over the cube, at horizons whose sign sequences are enumerated."""
         return (
-            surface == "actions"
+            not view.channel
             and is_ours(learner)
             and isinstance(learner, Ftpl)
             and isinstance(learner.domain, Cube)
@@ -126,10 +127,10 @@ class Whitened(LawAttack):
         self.middle = float(self.weights @ sums @ self.delta) if isinstance(learner, Ftrl) else 0.0
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For leaders with Gaussian or Laplace noise, and linear losses."""
         return (
-            surface == "actions"
+            not view.channel
             and is_ours(learner)
             and isinstance(learner, Ftpl | Ftrl)
             and max(deviation_of(learner.noise), scale_of(learner.noise)) > 0
@@ -178,10 +179,10 @@ class CoordinateRatio(LawAttack):
         self.edge = 2.0 / (learner.eta * self.scale)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For FTRL over the cube or an interval, with Laplace noise and linear losses."""
         domain = getattr(learner, "domain", None)
-        return _laplace_leader(learner, pair, surface) and (
+        return _laplace_leader(learner, pair, view) and (
             isinstance(domain, Cube) or (isinstance(domain, Ball) and domain.dim == 1)
         )
 
@@ -252,10 +253,10 @@ class PointRatio(CoordinateRatio):
     exact = False
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For FTRL over the ball, with Laplace noise and linear losses."""
         domain = getattr(learner, "domain", None)
-        return _laplace_leader(learner, pair, surface) and isinstance(domain, Ball) and domain.dim > 1
+        return _laplace_leader(learner, pair, view) and isinstance(domain, Ball) and domain.dim > 1
 
 
 class ShiftedRatio(LawAttack):
@@ -278,10 +279,10 @@ class ShiftedRatio(LawAttack):
         self.powers = [1 << k for k in range(self.depth) if pair.t0 < 1 << k <= pair.rounds - 1]
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For entropy FTRL with Laplace noise over three experts or more."""
         domain = getattr(learner, "domain", None)
-        return _laplace_leader(learner, pair, surface) and isinstance(domain, EntropySimplex) and domain.dim > 2
+        return _laplace_leader(learner, pair, view) and isinstance(domain, EntropySimplex) and domain.dim > 2
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Sum over powers of two."""

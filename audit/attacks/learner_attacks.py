@@ -26,7 +26,8 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.protocol import HasRelease, Learner
 from ...mechanisms.draws import Floats
-from ..encoding.features import Features, LabelledView, View
+from ...mechanisms.view import View
+from ..encoding.features import Columns, Features, LabelledColumns
 from ..laws import ftrl_law, pftal_law
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws, window_laws
@@ -68,9 +69,9 @@ class SequenceRatio(LawAttack):
         self.laws = (self.table, p, q)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For sequences few enough to enumerate, of a learner whose law is known."""
-        if surface != "actions":
+        if view.channel:
             return False
         try:
             check_enumerable(learner, pair)
@@ -109,10 +110,10 @@ class WindowRatio(LawAttack):
                 self.laws = (self.table, p, q)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For two-armed learners with a grid whose differing round comes before the last decision."""
         batch = batch_of(learner)
-        shown = surface == "actions" and pair.t0 // batch < decisions(pair.rounds, batch) - 1
+        shown = not view.channel and pair.t0 // batch < decisions(pair.rounds, batch) - 1
         return shown and has_grid_law(learner) and isinstance(pair.left, np.ndarray)
 
     def score(self, transcripts: Transcripts) -> Floats:
@@ -129,9 +130,9 @@ class NoiselessRatio(LawAttack):
     wording = "the arms that were played, replayed in both worlds"
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For learners with `probabilities` and no noise of their own."""
-        return surface == "actions" and has_noiseless_law(learner)
+        return not view.channel and has_noiseless_law(learner)
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Replay; impossible in both worlds is an error of the learner and scores nan, which is never guessed."""
@@ -155,9 +156,9 @@ class PrefixRatio(LawAttack):
         self.likelihood = ftrl_law.PrefixLikelihood(learner, pair)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For entropy FTRL with Laplace noise over two experts."""
-        return surface == "actions" and pair.rounds > 1 and ftrl_law.applies(learner, pair)
+        return not view.channel and pair.rounds > 1 and ftrl_law.applies(learner, pair)
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Invert the actions of rounds 2 to T."""
@@ -178,9 +179,9 @@ class ClippedRatio(LawAttack):
         self.likelihood = pftal_law.ActionLikelihood(learner, pair)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For one-dimensional PFTAL with noise."""
-        return surface == "actions" and pair.rounds > 1 and pftal_law.applies(learner, pair)
+        return not view.channel and pair.rounds > 1 and pftal_law.applies(learner, pair)
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Pass messages along the tree of sums."""
@@ -194,9 +195,9 @@ class ReleaseRatio(LawAttack):
     wording = "the noisy quantities that were released"
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
-        """For the surfaces `release` and `publication` of learners that have one."""
-        return surface != "actions" and knows_releases(learner) and pair.rounds > 1
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
+        """For views of releases, of learners that have one."""
+        return bool(view.channel) and knows_releases(learner) and pair.rounds > 1
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Sum the log density ratios of the noise over the releases."""
@@ -234,10 +235,10 @@ class SequenceTable:
         self.table = log_ratio(index, train.left, size, 0.5, 0.5)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For few sequences of arms, or of the points of a finite set."""
         few = few_sequences(learner, pair) or any(isinstance(part, Exp2) for part in inward(learner))
-        return surface == "actions" and few
+        return not view.channel and few
 
     @classmethod
     def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
@@ -274,7 +275,7 @@ class Trained:
             self.odds = LinearOdds.telling(features.T, train.left)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """Tell that it always can."""
         return True
 
@@ -316,9 +317,9 @@ class Boosted:
         self.scores = self._learn(self.features.view(columns).labelled(train.left))
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """Where sequences are too many to count."""
-        return not (surface == "actions" and few_sequences(learner, pair))
+        return not (not view.channel and few_sequences(learner, pair))
 
     @classmethod
     def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
@@ -328,7 +329,7 @@ class Boosted:
             return Trained.fit(learner, pair, train)
         return cls(train)
 
-    def _learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def _learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         return Boosting().learn(train)
 
     @staticmethod
@@ -356,7 +357,7 @@ class Paired(Boosted):
         assert train is not None
         return cls(train) if train.runs >= FEWEST_PAIRED else Scorer(cls.name, lambda seen: np.zeros(seen.runs))
 
-    def _learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def _learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         found = interactions(train)
         return Interacting(found, stepwise=True).learn(train) if found else nothing
 
@@ -384,9 +385,9 @@ ATTACKS: tuple[LearnerAttack, ...] = (
 )
 
 
-def applicable(learner: Learner, pair: Pair, surface: str) -> list[LearnerAttack]:
+def applicable(learner: Learner, pair: Pair, view: View) -> list[LearnerAttack]:
     """Return the attacks to try: one exact likelihood ratio, or all that apply."""
-    able = [attack for attack in ATTACKS if attack.applies(learner, pair, surface)]
+    able = [attack for attack in ATTACKS if attack.applies(learner, pair, view)]
     exact = [attack for attack in able if attack.exact]
     return exact[:1] or able
 

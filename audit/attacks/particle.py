@@ -27,6 +27,7 @@ from ...learners.weights import WeightsState
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ...mechanisms.philox import lanes
+from ...mechanisms.view import View
 from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
@@ -102,10 +103,10 @@ class ParticleRatio(LawAttack):
         self.differs = np.repeat(self._quantiles((np.arange(nodes // 2) + 0.5) / (nodes // 2)), 2)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """Tell whether the learner feeds Laplace-noisy scalars to a learner whose next law is known."""
         return (
-            surface == "actions"
+            not view.channel
             and has_inner(learner)
             and isinstance(learner.noise, Laplace)
             and pair.arms is not None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
+from ...mechanisms.view import View
 from ..encoding.features import Labels
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
@@ -68,8 +69,8 @@ class LearnerAttack(Protocol):
     def wording(self) -> str:
         """What an exact score is computed from, in the words of a report; empty for others."""
 
-    def applies(self, learner: Learner, pair: Pair, surface: str, /) -> bool:
-        """Tell whether it can attack this learner on this pair, from what this surface shows."""
+    def applies(self, learner: Learner, pair: Pair, view: View, /) -> bool:
+        """Tell whether it can attack this learner on this pair, from what this view shows."""
 
     def fit(self, learner: Learner, pair: Pair, train: Transcripts | None, /) -> FittedAttack[Any]:
         """Return the score, fitted on training runs if it is trained."""
@@ -89,8 +90,8 @@ class LawAttack(ABC):
 
     @staticmethod
     @abstractmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
-        """Tell whether it can attack this learner on this pair, from what this surface shows."""
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
+        """Tell whether it can attack this learner on this pair, from what this view shows."""
 
     @classmethod
     def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Self:

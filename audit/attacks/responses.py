@@ -18,6 +18,7 @@ from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
 from ...learners.problems.domains import Ball, Cube
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
+from ...mechanisms.view import View
 from ..laws.sequences import index_of
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
@@ -67,9 +68,9 @@ class NextArms:
         self.loss = self._loss(index, train.left)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For arms, of which one at least comes after the differing one."""
-        if surface != "actions" or plays_points(learner) or few_sequences(learner, pair):
+        if view.channel or plays_points(learner) or few_sequences(learner, pair):
             return False
         return pair.t0 // batch_of(learner) < decisions(pair.rounds, batch_of(learner)) - 1
 
@@ -138,11 +139,11 @@ class Responses(LawAttack):
         super().__init__(learner, pair)
 
     @staticmethod
-    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+    def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For the actions of private bandits that play a batch after the next one to the differing round's."""
         return (
             type(learner) is PrivateBandit
-            and surface == "actions"
+            and not view.channel
             and pair.rounds > learner.batch * (pair.t0 // learner.batch + 2)
         )
 

@@ -31,7 +31,7 @@ Outputs = NDArray[Any] | list[Any]
 Kept = TypeVar("Kept")
 
 
-class View:
+class Columns:
     """A block of encoded outputs, with what several features share computed once."""
 
     def __init__(self, features: Features, columns: Floats) -> None:
@@ -45,13 +45,13 @@ class View:
         known: Kept = self._known[key]
         return known
 
-    def part(self, runs: Labels | NDArray[np.intp] | slice) -> View:
+    def part(self, runs: Labels | NDArray[np.intp] | slice) -> Columns:
         """Return the view of some of the runs."""
-        return View(self.features, self.columns[:, runs])
+        return Columns(self.features, self.columns[:, runs])
 
-    def labelled(self, left: Labels, *, coupled: bool = False) -> LabelledView:
-        """Return the view of training runs, with their world labels; see `LabelledView` for `coupled`."""
-        return LabelledView(self.features, self.columns, left, coupled=coupled)
+    def labelled(self, left: Labels, *, coupled: bool = False) -> LabelledColumns:
+        """Return the view of training runs, with their world labels; see `LabelledColumns` for `coupled`."""
+        return LabelledColumns(self.features, self.columns, left, coupled=coupled)
 
     @cached_property
     def clean(self) -> Floats:
@@ -132,7 +132,7 @@ class View:
         return rounded([self.clean[:half].sum(axis=0), self.clean[half:].sum(axis=0)])
 
 
-class LabelledView(View):
+class LabelledColumns(Columns):
     """A view of training runs, with the label of the world that each was played in.
 
     Parameters
@@ -151,27 +151,27 @@ class LabelledView(View):
         """Whether all runs are of the same world, or there are none: then nothing is learned from them."""
         return bool(self.left.all() or not self.left.any())
 
-    def part(self, runs: Labels | NDArray[np.intp] | slice) -> LabelledView:
+    def part(self, runs: Labels | NDArray[np.intp] | slice) -> LabelledColumns:
         """Return the view of some of the runs, with their labels."""
-        return LabelledView(self.features, self.columns[:, runs], self.left[runs])
+        return LabelledColumns(self.features, self.columns[:, runs], self.left[runs])
 
-    def thinned(self, most: int) -> LabelledView:
+    def thinned(self, most: int) -> LabelledColumns:
         """Return every so many-th run, at most `most` of them; coupled runs stay together."""
         return self.every(-(-self.left.size // most))
 
-    def every(self, step: int, offset: int = 0) -> LabelledView:
+    def every(self, step: int, offset: int = 0) -> LabelledColumns:
         """Return every step-th run, from an offset on; coupled runs stay together."""
         if step == 1 and not offset:
             return self
         return self.once(("every", step, offset), lambda: self._every(step, offset))
 
-    def _every(self, step: int, offset: int) -> LabelledView:
+    def _every(self, step: int, offset: int) -> LabelledColumns:
         if not self.coupled:
             return self.part(slice(offset, None, step))
         half = self.left.size // 2
         rows = [side[..., offset::step] for side in (self.columns[:, :half], self.columns[:, half:])]
         left = np.repeat([True, False], rows[0].shape[1])
-        return LabelledView(self.features, np.concatenate(rows, axis=1), left, coupled=True)
+        return LabelledColumns(self.features, np.concatenate(rows, axis=1), left, coupled=True)
 
     def fold(self, which: int) -> Labels:
         """Return which runs are of one of two folds, 0 or 1; coupled runs are of the same."""
@@ -187,7 +187,7 @@ def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:
     return clipped
 
 
-Feature = Callable[[View], Floats]
+Feature = Callable[[Columns], Floats]
 
 
 class Features:
@@ -220,15 +220,15 @@ class Features:
         """The columns of numbers and special values."""
         return [i for i in self.wide if self.columns[i].values.size]
 
-    def view(self, columns: Floats) -> View:
+    def view(self, columns: Floats) -> Columns:
         """Return the view of encoded outputs."""
-        return View(self, columns if len(self.kept) == len(columns) else columns[self.kept])
+        return Columns(self, columns if len(self.kept) == len(columns) else columns[self.kept])
 
-    def matrix(self, view: View) -> Floats:
+    def matrix(self, view: Columns) -> Floats:
         """Return all features, (runs, features)."""
         return np.stack([row(view) for row in self.rows], axis=1)
 
-    def _of_sets(self, view: View) -> tuple[bool, set[float]]:
+    def _of_sets(self, view: Columns) -> tuple[bool, set[float]]:
         """Tell whether numbers repeat others though hardly any do, and which whole numbers come again then.
 
         Such a row may be a set, or records in any order, and which number stands where say nothing.
@@ -285,29 +285,29 @@ class Features:
         yield "position of the first number", lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
 
 
-def _row(name: str, index: int, view: View) -> Floats:
+def _row(name: str, index: int, view: Columns) -> Floats:
     if name in ("clean", "signs"):
         return view.clean_row(index) if name == "clean" else view.sign_row(index)
     row: Floats = getattr(view, name)[index]
     return row
 
 
-def _equals(index: int, value: float, view: View) -> Floats:
+def _equals(index: int, value: float, view: Columns) -> Floats:
     return equal(view.columns[index], value).astype(np.float64)
 
 
-def _bit(index: int, bit: int, view: View) -> Floats:
+def _bit(index: int, bit: int, view: Columns) -> Floats:
     column = view.columns[index]
     known = np.isfinite(column)
     value: Floats = np.where(known, np.mod(np.floor(np.where(known, column, 0.0) / 2.0**bit), 2.0), 0.5)
     return value
 
 
-def _square_of_half(half: int, view: View) -> Floats:
+def _square_of_half(half: int, view: Columns) -> Floats:
     square: Floats = np.square(view.halves[half])
     return square
 
 
-def _times(value: float, view: View) -> Floats:
+def _times(value: float, view: Columns) -> Floats:
     times: Floats = (view.columns == value).sum(axis=0).astype(np.float64)
     return times

@@ -185,7 +185,7 @@ def _budget(result: Result) -> int:
 
 
 def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, engine: str, runs: int) -> Transcripts:
-    fixed = (learner, pair, seed, Stage.EVIDENCE, 0, claim.surface, engine, 0.5)
+    fixed = (learner, pair, seed, Stage.EVIDENCE, 0, claim.view, engine, 0.5)
     return concatenate([play_block(*fixed, block) for block in blocks(runs)])
 
 
@@ -317,7 +317,7 @@ def _by_round(
     left_world, right_world = (list(world) for world in (pair.left, pair.right))
     for t in shown:
         short, cut = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
-        if not kind.applies(learner, short, claim.surface):
+        if not kind.applies(learner, short, claim.view):
             return None
         training = cut[: third // 2] if kind.trained else None
         scores, left = kind.fit(learner, short, training).score(cut), cut.left

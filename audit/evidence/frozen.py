@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ...learners.abilities import batch_of, decisions
 from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.view import ACTIONS, View
 from ..attacks.learner_attacks import SequenceRatio, SequenceTable
 from ..attacks.outputs.regressions import STANDARD_BITS, LinearOdds
 from ..attacks.protocol import Scorer
@@ -75,15 +76,15 @@ _LOOK, _CHOOSE, _COUNT = 0, 1, 2  # keys of the draws
 Player = Callable[[int, int, float, tuple[int, int]], tuple[Seen, NDArray[np.bool_]]]
 
 
-def player_of(target: object, pair: Pair | DataPair, surface: str, seed: int) -> Player:
+def player_of(target: object, pair: Pair | DataPair, view: View, seed: int) -> Player:
     """Return what plays a learner or a mechanism on a pair, always on NumPy's draws; it travels to processes."""
-    return partial(_play, target, pair, surface, seed)
+    return partial(_play, target, pair, view, seed)
 
 
 def _play(
     target: Any,
     pair: Pair | DataPair,
-    surface: str,
+    view: View,
     seed: int,
     stage: int,
     key: int,
@@ -95,7 +96,7 @@ def _play(
     if isinstance(pair, DataPair):
         sample = run_block(target, pair, draws, runs, share)
         return sample.outputs, sample.left
-    seen = play(target, pair, draws, runs, surface=surface, share=share)
+    seen = play(target, pair, draws, runs, view=view, share=share)
     return seen, seen.left
 
 
@@ -151,7 +152,7 @@ class Frozen:
         return cls(rule, share, counts)
 
     def again(
-        self, target: object, pair: Pair | DataPair, surface: str, *, key: object, runs: int, jobs: int = 1
+        self, target: object, pair: Pair | DataPair, view: View, *, key: object, runs: int, jobs: int = 1
     ) -> Counts:
         """Return the counts of the rule over fresh runs of a learner or mechanism, on draws of their own.
 
@@ -162,7 +163,7 @@ class Frozen:
         """
         text = json.dumps([key, self.to_json()], sort_keys=True, default=repr)
         seed = int.from_bytes(hashlib.sha256(text.encode(errors="replace")).digest()[:8], "big")
-        play = player_of(target, pair, surface, seed)
+        play = player_of(target, pair, view, seed)
         return count_fresh(play, self.rule, Stage.COMPARISON, self.share, runs, jobs=jobs)
 
 
@@ -183,7 +184,7 @@ def freeze(target: object, result: Result, *, budget: int, jobs: int = 1) -> Fro
     LearnerError
         If the target misbehaves.
     """
-    play = player_of(target, result.pair, result.claim.surface, result.seed)
+    play = player_of(target, result.pair, result.claim.view, result.seed)
     looked, counted = min(LOOKED, max(FEWEST, budget // 5)), max(FEWEST, min(COUNTED, budget))
     if result.certificate.method == "anytime":
         result = _told_best(result, *_together(play, _CHOOSE, 0.5, looked))
@@ -228,13 +229,13 @@ def _most_telling(scores: Floats, left: NDArray[np.bool_]) -> tuple[Event, float
 def _sequences(target: Any, result: Result) -> Rule | None:
     """Return the side of every sequence of arms, where they are few."""
     pair = result.pair
-    if not isinstance(pair, Pair) or result.claim.surface != "actions" or pair.arms is None:
+    if not isinstance(pair, Pair) or result.claim.view != ACTIONS or pair.arms is None:
         return None
     batch = batch_of(target)
     chosen = decisions(pair.rounds, batch)
     if chosen * math.log(target.arms) > math.log(MAX_SEQUENCES) + 1e-9:
         return None
-    one, _ = player_of(target, pair, "actions", 0)(Stage.FROZEN, _LOOK, 0.5, (0, 1))
+    one, _ = player_of(target, pair, ACTIONS, 0)(Stage.FROZEN, _LOOK, 0.5, (0, 1))
     if not isinstance(one, Transcripts) or one.actions.ndim != 2:  # points
         return None
     actions = np.repeat(all_sequences(target.arms, chosen), batch, axis=0)[: pair.rounds].astype(one.actions.dtype)

@@ -19,6 +19,7 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.measures.gaussian_dp import gaussian_epsilon
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, scale_of
 from ...mechanisms.tree import nodes_holding
+from ...mechanisms.view import ACTIONS, View
 from ..play.pairs import Pair
 from . import bandit_law, exp4_law, ftpl_law, ftrl_law, pftal_law
 from .privacy_loss import PrivacyLoss
@@ -33,7 +34,7 @@ CONVERGED = 1e-3
 
 
 class NotExactError(ValueError):
-    """No exact method covers this learner, pair and surface."""
+    """No exact method covers this learner, pair and view."""
 
 
 def epsilon_from_laws(p: Floats, q: Floats, delta: float = 0.0) -> float:
@@ -75,13 +76,13 @@ def _one_way(p: Floats, q: Floats, delta: float) -> float:
 
 
 def exact_epsilon(
-    learner: Learner, pair: Pair, *, surface: str = "actions", deltas: Iterable[float] = DELTAS, cells: int = FINE
+    learner: Learner, pair: Pair, *, view: View = ACTIONS, deltas: Iterable[float] = DELTAS, cells: int = FINE
 ) -> dict[float, float]:
     """Return the exact epsilon of a learner between the two worlds of a pair, for each delta.
 
     Parameters
     ----------
-    surface : {"actions", "release", "publication"}
+    view : View
         What the adversary sees.
     deltas : iterable of float
         In [0, 1).
@@ -115,11 +116,11 @@ def exact_epsilon(
     2.0
     """
     deltas = tuple(deltas)
-    if pair.shows_nothing(surface):
+    if pair.shows_nothing(view):
         return dict.fromkeys(deltas, 0.0)
-    check_exact(learner, surface)
-    if surface != "actions":
-        updates = pair.rounds - (surface != "publication")
+    check_exact(learner, view)
+    if view.channel:
+        updates = view.updates(pair.rounds)
         mu = release_mu(learner, pair, updates)
         if mu == 0:
             return dict.fromkeys(deltas, 0.0)
@@ -151,11 +152,11 @@ def exact_epsilon(
     return epsilons
 
 
-def check_exact(learner: Learner, surface: str) -> None:
-    """Raise NotExactError for a learner whose output on a surface has no closed form here."""
-    if not is_ours(learner) and (surface != "actions" or isinstance(learner, Ftrl)):
+def check_exact(learner: Learner, view: View) -> None:
+    """Raise NotExactError for a learner whose output in a view has no closed form here."""
+    if not is_ours(learner) and (bool(view.channel) or isinstance(learner, Ftrl)):
         raise NotExactError(f"the law of {name_of(learner)}'s output has no closed form here")
-    if surface == "publication" and not publishes(learner):
+    if view.last and not publishes(learner):
         raise NotExactError(f"{name_of(learner)} publishes nothing")
 
 

@@ -18,6 +18,7 @@ from ...mechanisms.measures.divergences import NEAR_ONE
 from ...mechanisms.measures.gaussian_dp import GDP
 from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.measures.renyi import RDP, ZCDP
+from ...mechanisms.view import ACTIONS, View
 from ..play.pairs import Pair
 from . import bandit_law, ftrl_law
 from .exact import NotExactError, check_exact, exact_epsilon, release_loss, release_mu
@@ -135,7 +136,7 @@ def _unknown(measure: Measure) -> NotExactError:
     return NotExactError(f"exact levels are not known of {type(measure).__name__}")
 
 
-def gaussian_mu_of(learner: Learner, pair: Pair, surface: str) -> float | None:
+def gaussian_mu_of(learner: Learner, pair: Pair, view: View) -> float | None:
     """Return the mu of what a pair's release shows, where its noise is Gaussian; None elsewhere.
 
     Raises
@@ -143,10 +144,10 @@ def gaussian_mu_of(learner: Learner, pair: Pair, surface: str) -> float | None:
     NotExactError
         As `exact.exact_epsilon`.
     """
-    if surface == "actions":
+    if not view.channel:
         return None
-    check_exact(learner, surface)
-    updates = pair.rounds - (surface != "publication")
+    check_exact(learner, view)
+    updates = view.updates(pair.rounds)
     mus = bandit_law.release_mus(learner, pair, updates) if isinstance(learner, PrivateBandit) else None
     # Given what is seen and alike in both worlds, each release is Gaussian: no event needs more than the largest mu,
     # and those in its far tail need as much. So do divergences of large orders, by their order.
@@ -171,23 +172,23 @@ def _level_of_either(measure: Measure, learner: PrivateBandit, pair: Pair, updat
 
 
 def claimed_level(learner: Learner, pair: Pair, claim: Claim) -> float | None:
-    """Return the exact level of what is claimed on a pair, on its surface; None where no exact law is known."""
+    """Return the exact level of what is claimed on a pair, in its view; None where no exact law is known."""
     try:
         if claim.measure.is_epsilon:
-            return exact_epsilon(learner, pair, surface=claim.surface, deltas=(claim.delta,))[claim.delta]
-        return exact_level(learner, pair, claim.measure, surface=claim.surface)
+            return exact_epsilon(learner, pair, view=claim.view, deltas=(claim.delta,))[claim.delta]
+        return exact_level(learner, pair, claim.measure, view=claim.view)
     except NotExactError:
         return None
 
 
-def exact_level(learner: Learner, pair: Pair, measure: Measure, *, surface: str = "actions") -> float:
+def exact_level(learner: Learner, pair: Pair, measure: Measure, *, view: View = ACTIONS) -> float:
     """Return the exact level of a measure between the two worlds of a pair, in its own unit.
 
     Parameters
     ----------
     measure : Measure
         Whose own level does not matter.
-    surface
+    view
         As for `exact.exact_epsilon`.
 
     Raises
@@ -200,18 +201,18 @@ def exact_level(learner: Learner, pair: Pair, measure: Measure, *, surface: str 
     Gaussian releases are in closed form. Laplace releases are read off their privacy loss on a grid of a 4000th of its
     largest part, sequences of arms off the laws of all of them.
     """
-    if pair.shows_nothing(surface):
+    if pair.shows_nothing(view):
         return 0.0
     if not isinstance(measure, TradeOff | RDP | ZCDP):  # of others an event may tell less than there is
         raise _unknown(measure)
-    check_exact(learner, surface)
-    if surface != "actions":
-        mu = gaussian_mu_of(learner, pair, surface)
+    check_exact(learner, view)
+    if view.channel:
+        mu = gaussian_mu_of(learner, pair, view)
         if mu is not None and isinstance(learner, PrivateBandit) and not isinstance(measure, GDP | ZCDP):
-            return _level_of_either(measure, learner, pair, pair.rounds - (surface != "publication"))
+            return _level_of_either(measure, learner, pair, view.updates(pair.rounds))
         if mu is not None:
             return level_of_gaussian(measure, mu)
-        losses = release_loss(learner, pair, pair.rounds - (surface != "publication"))
+        losses = release_loss(learner, pair, view.updates(pair.rounds))
         return level_of_loss(measure, losses)
     if isinstance(learner, Ftrl):
         law = ftrl_law.privacy_loss(learner, pair, fine=True)
@@ -224,7 +225,7 @@ def exact_level(learner: Learner, pair: Pair, measure: Measure, *, surface: str 
         raise NotExactError(str(error)) from None
 
 
-def exact_mu_and_rho(learner: Learner, pair: Pair, *, surface: str = "actions") -> dict[str, float]:
+def exact_mu_and_rho(learner: Learner, pair: Pair, *, view: View = ACTIONS) -> dict[str, float]:
     """Return the exact `mu` of Gaussian DP and `rho` of zero-concentrated DP of a pair.
 
     Raises
@@ -233,4 +234,4 @@ def exact_mu_and_rho(learner: Learner, pair: Pair, *, surface: str = "actions") 
         As `exact_level`.
     """
     measures = (GDP(1.0), ZCDP(1.0))
-    return {measure.unit: exact_level(learner, pair, measure, surface=surface) for measure in measures}
+    return {measure.unit: exact_level(learner, pair, measure, view=view) for measure in measures}

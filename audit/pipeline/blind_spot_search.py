@@ -23,6 +23,7 @@ from ...learners.abilities import has_grid_law
 from ...learners.blame import extra_or_reason
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
+from ...mechanisms.view import RELEASE, View
 from ...mechanisms.weakening import NoiseParameter, weakened
 from ..execution.execution import Json, seed_beyond
 from ..laws.exact import NotExactError, exact_epsilon
@@ -187,23 +188,23 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> t
         """Return whether the claim is true on these pairs, and the worst of them; None where no exact law says."""
         weaker: Learner = weaken(factor)
 
-        def epsilon(surface: str, cells: int, i: int) -> float:
-            stage = f"true to {factor!r}/{surface}/{cells}/{i}"
-            return once(stage, partial(_exactly, weaker, all_pairs[i], claim, surface, cells))
+        def epsilon(view: View, cells: int, i: int) -> float:
+            stage = f"true to {factor!r}/{view.name}/{cells}/{i}"
+            return once(stage, partial(_exactly, weaker, all_pairs[i], claim, view, cells))
 
-        for surface in (claim.surface, *(["release"] if claim.surface == "actions" else [])):
-            rough = COARSE if surface == "actions" and has_grid_law(weaker) else FINE
+        for view in (claim.view, *([] if claim.view.channel else [RELEASE])):
+            rough = COARSE if not view.channel and has_grid_law(weaker) else FINE
             try:
-                near = {i: epsilon(surface, rough, i) for i in places}
+                near = {i: epsilon(view, rough, i) for i in places}
                 worst = max(near, key=near.__getitem__)
                 # A coarse grid chooses the pairs that may decide: the worst one, and what is near the claim.
                 decide = [worst, *(i for i in near if i != worst and near[i] > claim.epsilon - NEAR)]
-                fine = near.__getitem__ if rough == FINE else partial(epsilon, surface, FINE)
+                fine = near.__getitem__ if rough == FINE else partial(epsilon, view, FINE)
                 true = all(fine(i) <= claim.epsilon * (1 + TOLERANCE) for i in decide)
             except NotExactError:
                 continue
             # Actions are computed from a release, so they are as private at least; they may be more so.
-            if true or surface == claim.surface:
+            if true or view == claim.view:
                 return true, worst
         return None
 
@@ -227,5 +228,5 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> t
     return true, false
 
 
-def _exactly(learner: Learner, pair: Pair, claim: Claim, surface: str, cells: int) -> float:
-    return exact_epsilon(learner, pair, surface=surface, deltas=(claim.delta,), cells=cells)[claim.delta]
+def _exactly(learner: Learner, pair: Pair, claim: Claim, view: View, cells: int) -> float:
+    return exact_epsilon(learner, pair, view=view, deltas=(claim.delta,), cells=cells)[claim.delta]

@@ -92,14 +92,14 @@ class _Oracle:
         return self.known[key]
 
     def _compute(self, pair: Pair) -> float | None:
-        surface, delta = self.claim.surface, self.delta
-        if surface == "actions" and isinstance(self.learner, Pftal):
+        view, delta = self.claim.view, self.delta
+        if not view.channel and isinstance(self.learner, Pftal):
             laws = clipped_laws(self.learner, pair)
             return None if laws is None else self._promise(*laws)
         try:
-            if surface == "actions" and not isinstance(self.learner, Ftrl):
+            if not view.channel and not isinstance(self.learner, Ftrl):
                 return self._promise(*sequence_laws(self.learner, pair, cells=CELLS))
-            return exact_epsilon(self.learner, pair, surface=surface, deltas=(delta,), cells=CELLS)[delta]
+            return exact_epsilon(self.learner, pair, view=view, deltas=(delta,), cells=CELLS)[delta]
         except (NotExactError, NotEnumerableError):
             return None
 
@@ -165,7 +165,7 @@ def worst_of(learner: Learner, claim: Claim, pairs: Sequence[Pair]) -> int | Non
     delta = max(claim.delta, RANKING_DELTA)
     try:
         epsilons = [
-            exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,), cells=COARSE)[delta] for pair in pairs
+            exact_epsilon(learner, pair, view=claim.view, deltas=(delta,), cells=COARSE)[delta] for pair in pairs
         ]
     except NotExactError:
         return None
@@ -200,7 +200,7 @@ def worst_exactly(
     missing: list[NotExactError] = []
     for i, pair in enumerate(pairs):
         try:
-            values[i] = exact_epsilon(learner, pair, surface=claim.surface, deltas=deltas, cells=COARSE)
+            values[i] = exact_epsilon(learner, pair, view=claim.view, deltas=deltas, cells=COARSE)
         except NotExactError as error:
             missing.append(error)
     if not values:
@@ -211,4 +211,4 @@ def worst_exactly(
             break
     worst = pairs[list(values)[int(np.argmax(epsilons))]]
     whys = [str(error) for error in missing]
-    return exact_epsilon(learner, worst, surface=claim.surface, deltas=deltas), worst, whys
+    return exact_epsilon(learner, worst, view=claim.view, deltas=deltas), worst, whys

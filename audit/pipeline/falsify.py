@@ -23,10 +23,19 @@ from ..play.learner_mechanism import LearnerMechanism, RoundsPair
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, radius_of
 from ..play.rounds import Game, Round, RoundRelation, as_sequence, differing, loss_of, losses_of
+from ..spaces.families import standard_pairs
 from ..spaces.neighbours import made_by
 from ..spaces.sequences import examples_of, sequences_of
 from .blind_spot_search import WeakenChoice, weakening
-from .learners import audit_learner, check_surface
+from .learners import (
+    audit_learner,
+    check_pairs,
+    check_relation,
+    check_surface,
+    given_pairs,
+    rounds_of,
+    seen_on_sequences,
+)
 from .mechanisms import audit_mechanism, check_no_game
 from .verdict import Result
 
@@ -142,11 +151,12 @@ def falsify(
         mechanism = cast(Callable[..., object], learner)
         how: dict[str, Any] = {"pairs": pairs, "global_random": global_random, "weaken": weaken}
         return audit_mechanism(mechanism, claim, budget, execution, **worlds, **how, shrink=shrink)
-    if losses_alone:
+    if losses_alone and not seen_on_sequences(learner, claim.view):
         return audit_learner(learner, claim, budget, execution, pair=pair, pairs=pairs, **game)
-    if pair is not None or pairs is not None:
+    if not losses_alone and (pair is not None or pairs is not None):
         raise ValueError("give either a pair, or pairs, or left and right, or inputs")
-    return audit_sequences(learner, claim, budget, execution, **worlds, **game, shrink=shrink)
+    pairs = given_pairs(pair, pairs)
+    return audit_sequences(learner, claim, budget, execution, **worlds, **game, pairs=pairs, shrink=shrink)
 
 
 def _refuse_game(mechanism: object, claim: Claim, **game: object) -> None:
@@ -171,38 +181,55 @@ def audit_sequences(
     left: object = None,
     right: object = None,
     inputs: object = None,
+    pairs: Sequence[Pair] | None = None,
     global_random: bool = False,
     weaken: WeakenChoice = None,
     shrink: bool = False,
 ) -> Result:
-    """As `falsify` with inputs, or with left and right, whose keywords a budget and an execution hold."""
-    _check_given(left, right, inputs, fast=execution.fast)
+    """As `falsify` with inputs, or with left and right, whose keywords a budget and an execution hold.
+
+    Without either the pairs of losses that are given, or the standard ones, are sequences too.
+    """
     check_target(learner)
+    losses_alone = left is None and right is None and inputs is None
+    _check_given(left, right, inputs, losses_alone=losses_alone, fast=execution.fast)
     claim = claimed_on(claim, inputs)
-    examples = [as_sequence(side) for side in (left, right)] if inputs is None else examples_of(inputs, budget.seed)
-    rounds = max(map(len, examples)) if rounds is None else rounds
-    first = losses_of(examples[0][0])
-    arms = arms_of(learner, arms, len(first) if isinstance(first, list) else None)
+    examples = []
+    if losses_alone:
+        check_relation(claim)
+        rounds = rounds_of(rounds, pairs[0] if pairs else None)
+        arms = arms_of(learner, arms, pairs[0].arms if pairs else None)
+    else:
+        given = [left, right]
+        examples = [as_sequence(side) for side in given] if inputs is None else examples_of(inputs, budget.seed)
+        rounds = max(map(len, examples)) if rounds is None else rounds
+        first = losses_of(examples[0][0])
+        arms = arms_of(learner, arms, len(first) if isinstance(first, list) else None)
     rounds, arms = check_game(rounds, arms)
     built = as_learner(learner, arms=arms, rounds=rounds, global_random=global_random)
     check_surface(built, claim)
-    seen = takes_contexts(built), claim.surface == "publication"
+    seen = takes_contexts(built), claim.view.last
     game = Game(built.arms, rounds, claim.losses, radius_of(built), *seen)
     relation = None if claim.relation is None else RoundRelation(claim.relation)
-    played = LearnerMechanism(built, claim.surface)
+    played = LearnerMechanism(built, claim.view)
     make: Any = {"arms": built.arms, "rounds": rounds, "global_random": global_random}
     how = weakening(weaken, built, partial(weaker_learner, learner, **make))
     how = how and how.through(lambda weaker: replace(played, learner=weaker))
-    if inputs is None:
+    options = None
+    if losses_alone:
+        options = _sequences_of(pairs, built, claim, rounds, budget.runs)
+    elif inputs is None:
         left, right = worlds = [game.read(side, "the input has") for side in (left, right)]
         if relation is not None:
             relation.check(*worlds)
-        if (one := pair_of(left, right, claim, rounds)) is not None:
+        one = None if seen_on_sequences(built, claim.view) else pair_of(left, right, claim, rounds)
+        if one is not None:
             return audit_learner(learner, claim, budget, execution, pair=one, weaken=weaken, **make)
     else:
         inputs = sequences_of(inputs, game, relation, budget.seed, examples)
+    more: Any = {"weaken": how, "shrink": shrink}
     result = audit_mechanism(
-        played, claim, budget, execution, left=left, right=right, inputs=inputs, weaken=how, shrink=shrink
+        played, claim, budget, execution, left=left, right=right, pairs=options, inputs=inputs, **more
     )
     pair = _as_rounds(result.inputs)
     _check_runs(built, (pair.left, pair.right), budget.seed)
@@ -210,10 +237,25 @@ def audit_sequences(
     return replace(result, pair=pair, shrunk=shrunk)
 
 
-def _check_given(left: object, right: object, inputs: object, *, fast: bool) -> None:
-    """Raise ValueError unless either two sequences are given, or a strategy of them."""
+def _sequences_of(
+    pairs: Sequence[Pair] | None, learner: Learner, claim: Claim, rounds: int, runs: int
+) -> list[tuple[object, object]]:
+    """Return pairs of losses as sequences of rounds: those given, or the standard ones; ValueError for unfit ones."""
+    found = standard_pairs(learner, claim, rounds) if pairs is None else pairs
+    check_pairs(found, claim, learner)
+    if any(hasattr(loss, "given") for pair in found for world in (pair.left, pair.right) for loss in world):
+        shown = "it would show others the actions that are hidden" if claim.view.without_own else "give left and right"
+        raise ValueError(f"no loss may depend on earlier actions on the surface {claim.surface}: {shown}")
+    worlds = ([pair.to_json()[side] for side in ("left", "right")] for pair in found)  # type: ignore[literal-required]
+    return [(as_sequence(left), as_sequence(right)) for left, right in worlds]
+
+
+def _check_given(left: object, right: object, inputs: object, *, losses_alone: bool, fast: bool) -> None:
+    """Raise ValueError unless either two sequences are given, or a strategy of them, or neither."""
     if fast:
         raise ValueError("compiled kernels play pairs of losses alone: give a pair, or leave out fast")
+    if losses_alone:
+        return
     if inputs is None and (left is None or right is None):
         raise ValueError("two neighbouring sequences must be given: left and right")
     if inputs is not None and not (left is None and right is None):

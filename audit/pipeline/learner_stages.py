@@ -16,6 +16,7 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.philox import CounterDraws
+from ...mechanisms.view import View
 from ..attacks.learner_attacks import (
     FEWEST_BOOSTED,
     FEWEST_PAIRED,
@@ -164,7 +165,7 @@ class LearnerAudit(Audit):
 
     def attacks(self, pair: Pair) -> list[LearnerAttack]:
         """Return the attacks to try on a pair."""
-        return applicable(self.learner, pair, self.claim.surface)
+        return applicable(self.learner, pair, self.claim.view)
 
     def _likelihood(self, pair: Pair) -> LearnerAttack | None:
         """Return the attack whose scores are likelihood ratios, if there is one."""
@@ -308,7 +309,7 @@ class LearnerAudit(Audit):
     ) -> Callable[[tuple[int, int]], Transcripts]:
         """Return what plays a block; it travels to processes, and the audit's memory does not."""
         return partial(
-            play_block, self.learner, pair, self.budget.seed, stage, index, self.claim.surface, self.engine, share
+            play_block, self.learner, pair, self.budget.seed, stage, index, self.claim.view, self.engine, share
         )
 
     def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool:
@@ -370,7 +371,7 @@ def play_block(
     seed: int,
     stage: Stage,
     index: int,
-    surface: str,
+    view: View,
     engine: str,
     share: float,
     block: tuple[int, int],
@@ -379,8 +380,8 @@ def play_block(
     number, runs = block
     if engine == "numba":
         draws = CounterDraws(seed, stage, index, 0, number)
-        return kernels.play(learner, pair, draws, runs, surface=surface, share=share)
-    return play(learner, pair, Draws(seed, stage, index, 0, number), runs, surface=surface, share=share)
+        return kernels.play(learner, pair, draws, runs, view=view, share=share)
+    return play(learner, pair, Draws(seed, stage, index, 0, number), runs, view=view, share=share)
 
 
 def _count_block(play: Callable[[tuple[int, int]], Transcripts], choice: Choice, block: tuple[int, int]) -> Counts:

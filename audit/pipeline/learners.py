@@ -12,10 +12,11 @@ from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming, extra_or_reason, name_of
 from ...learners.checks import check_game
 from ...learners.protocol import Learner, publishes
-from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
+from ...learners.scalar import arms_of, as_learner, check_target, has_channel, plays_run_by_run, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim
 from ...mechanisms.global_random import restored
 from ...mechanisms.relation import neighbours_words
+from ...mechanisms.view import View
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
@@ -52,17 +53,15 @@ def audit_learner(
 ) -> Result:
     """As `falsify` (`pipeline.falsify`), on loss sequences; a `trial` has its runs checked only if it falsifies."""
     began = time.perf_counter()
-    if claim.neighbours not in NEIGHBOURS:
-        wanted = "inputs, or left and right: sequences of rounds that are such neighbours"
-        raise ValueError(f"a claim about {neighbours_words(claim.neighbours)} needs {wanted}")
+    check_relation(claim)
     check_target(learner)
-    given = _given(pair, pairs)
+    given = given_pairs(pair, pairs)
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
-    rounds, arms = check_game(_rounds_of(rounds, pair), arms_of(learner, arms, None if pair is None else pair.arms))
+    rounds, arms = check_game(rounds_of(rounds, pair), arms_of(learner, arms, None if pair is None else pair.arms))
     built = as_learner(learner, arms=arms, rounds=rounds, global_random=global_random)
     check_surface(built, claim)
     options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given
-    _check_pairs(options, claim, built)
+    check_pairs(options, claim, built)
     game: Any = {"arms": built.arms, "rounds": rounds, "global_random": global_random}
     how = weakening(weaken, built, partial(weaker_learner, learner, **game))
     engine = engine_of(built, options, fast=execution.fast)
@@ -71,8 +70,8 @@ def audit_learner(
         independent()
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
     if engine == "numba" and not is_ours(built):
-        check_kernel(built, options, seed, surface=claim.surface)
-    built = as_watched(built, options[0], seed, rows=rows, surface=claim.surface)
+        check_kernel(built, options, seed, view=claim.view)
+    built = as_watched(built, options[0], seed, rows=rows, view=claim.view)
 
     facts: Any = {"claim": claim, "budget": budget, "execution": execution, "engine": engine}
     audit = LearnerAudit(learner=built, searched=given is None, **facts)
@@ -95,6 +94,13 @@ def _certified(audit: LearnerAudit, options: Sequence[Pair]) -> Certified:
     return until_falsified(AnytimeLearner(audit), options)
 
 
+def check_relation(claim: Claim) -> None:
+    """Raise ValueError where the pairs of a claim cannot be found among those of losses."""
+    if claim.neighbours not in NEIGHBOURS:
+        wanted = "inputs, or left and right: sequences of rounds that are such neighbours"
+        raise ValueError(f"a claim about {neighbours_words(claim.neighbours)} needs {wanted}")
+
+
 def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int) -> None:
     """Raise LearnerError if the runs of an audit would not be independent."""
     apart = max(options, key=apart_if_exchanged)
@@ -102,7 +108,7 @@ def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int)
     check_block(learner, apart, seed, runs)
 
 
-def _rounds_of(rounds: int | None, pair: Pair | None) -> int:
+def rounds_of(rounds: int | None, pair: Pair | None) -> int:
     """Return the rounds that are asked for, else the pair's; raise ValueError where neither is, or they differ."""
     if rounds is None:
         if pair is None:
@@ -113,7 +119,7 @@ def _rounds_of(rounds: int | None, pair: Pair | None) -> int:
     return rounds
 
 
-def _given(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pair] | None:
+def given_pairs(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pair] | None:
     """Return the pairs that are given, None where none are; raise ValueError for what is none."""
     if pair is None and pairs is None:
         return None
@@ -127,7 +133,7 @@ def _given(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pair] | 
     return options
 
 
-def _check_pairs(options: Sequence[Pair], claim: Claim, learner: Learner) -> None:
+def check_pairs(options: Sequence[Pair], claim: Claim, learner: Learner) -> None:
     """Raise ValueError where there is no pair to audit on, or one that is unfit."""
     if not options:
         raise ValueError("there is no pair to audit on")
@@ -136,9 +142,23 @@ def _check_pairs(options: Sequence[Pair], claim: Claim, learner: Learner) -> Non
 
 
 def check_surface(learner: Learner, claim: Claim) -> None:
-    """Raise ValueError unless a learner releases what the claim speaks of."""
-    if claim.surface != "actions" and not has_release(learner):
-        nothing = f"{name_of(learner)} releases nothing noisy{inherited(learner)}"
-        raise ValueError(f"{nothing}: audit the surface 'actions'")
-    if claim.surface == "publication" and not publishes(learner):
-        raise ValueError(f"{name_of(learner)} publishes nothing: audit the surface 'release' or 'actions'")
+    """Raise ValueError unless a learner shows what the claim speaks of."""
+    view, name = claim.view, name_of(learner)
+    if plays_run_by_run(learner) or view.channel != "release":
+        if view.channel and not has_channel(learner, view.channel):
+            what = f"has no method {view.channel}, whose value is seen after each update"
+            raise ValueError(f"{name} {what}: define it, or audit the surface 'actions'")
+        return
+    if not has_release(learner):
+        raise ValueError(f"{name} releases nothing noisy{inherited(learner)}: audit the surface 'actions'")
+    if view.last and not publishes(learner):
+        raise ValueError(f"{name} publishes nothing: audit the surface 'release' or 'actions'")
+
+
+def seen_on_sequences(learner: object, view: View) -> bool:
+    """Tell whether what is seen of a learner is audited on sequences of rounds: no law is known of it.
+
+    That are the actions of others alone, reports, models, and whatever a plain class shows beside its actions.
+    """
+    plain = plays_run_by_run(learner) or (isinstance(learner, type) and not hasattr(learner, "start"))
+    return not view.plays_losses or bool(view.channel and plain)

@@ -19,7 +19,7 @@ from ..attacks.outputs.learned import OutputAttack, on_outputs
 from ..attacks.outputs.output_attacks import attacks_on
 from ..attacks.protocol import NoEvidence
 from ..encoding.encoder import Encoder
-from ..encoding.features import Features, LabelledView, Outputs
+from ..encoding.features import Features, LabelledColumns, Outputs
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
 from ..play.call_limit import Limited
@@ -68,7 +68,7 @@ class _Encoded:
     """Training runs as some attacks see them."""
 
     encoder: Callable[[Outputs], Floats]
-    train: LabelledView
+    train: LabelledColumns
     bits: bool
 
     @classmethod

@@ -19,6 +19,7 @@ from ...learners.problems.losses import feedback
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.view import ACTIONS
 from ..execution.execution import check_confidence
 from ..play.pairs import differing_losses
 from ..play.transcripts import play_rounds
@@ -100,7 +101,7 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     check_confidence(confidence)
     if not claim.measure.is_epsilon:
         raise ValueError(f"one run tests claims of an epsilon, got {claim.measure!r}")
-    if claim.surface != "actions":
+    if claim.view != ACTIONS:
         raise ValueError(f"one run is guessed from actions, got the surface {claim.surface!r}")
     if claim.losses == "lipschitz":
         raise ValueError("one run is for linear losses, got convex ones (lipschitz): audit the claim by check")

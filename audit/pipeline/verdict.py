@@ -368,7 +368,7 @@ class Result(OnPair):
 
     @property
     def _shows_nothing(self) -> bool:
-        return self.pair.shows_nothing(self.claim.surface)
+        return self.pair.shows_nothing(self.claim.view)
 
     def require_survived(self) -> None:
         """Raise AssertionError unless the claim survived: UnderpoweredError where the verdict is UNDERPOWERED."""

@@ -21,7 +21,7 @@ from ..attacks.outputs.learned import OutputAttack, on_outputs
 from ..attacks.outputs.output_attacks import attacks_on
 from ..attacks.protocol import NoEvidence, Scorer
 from ..encoding.encoder import Encoder
-from ..encoding.features import Features, LabelledView, Outputs, View
+from ..encoding.features import Columns, Features, LabelledColumns, Outputs
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
 from ..play.mechanism_runs import DataPair, Sample, outputs_of
@@ -68,7 +68,7 @@ class _Scorer:
     encoder: Callable[[Outputs], Floats]
     features: Features
     attacks: Sequence[OutputAttack]
-    fitted: Sequence[Scorer[View]]
+    fitted: Sequence[Scorer[Columns]]
 
     @property
     def inputs(self) -> list[tuple[str, object]]:
@@ -100,7 +100,7 @@ class _Lesson:
         return Encoder.fit(self._sample.outputs)
 
     @cached_property
-    def train(self) -> LabelledView:
+    def train(self) -> LabelledColumns:
         """The training runs, whose features were looked for in some of them."""
         columns = self.encoder(self._sample.outputs)
         features = Features(columns[:, :: -(-columns.shape[1] // LOOKED_AT)])
@@ -135,7 +135,7 @@ class _Choosing:
         runs = features.view(columns).labelled(sample.left, coupled=True)
         judged = self._share(JUDGED, MOST_JUDGED) // 2
 
-        def play(fitted: Sequence[Scorer[View]]) -> list[Floats]:
+        def play(fitted: Sequence[Scorer[Columns]]) -> list[Floats]:
             return self._scores([_Scorer(options[won], encoder, features, (), fitted)], index, judged)[0]
 
         fitted, event = self._fitted(options[won], index + won, runs, play)
@@ -218,9 +218,9 @@ class _Choosing:
         self,
         pair: DataPair,
         index: int,
-        train: LabelledView,
-        play: Callable[[Sequence[Scorer[View]]], list[Floats]],
-    ) -> tuple[Scorer[View] | None, Event]:
+        train: LabelledColumns,
+        play: Callable[[Sequence[Scorer[Columns]]], list[Floats]],
+    ) -> tuple[Scorer[Columns] | None, Event]:
         """Return the attack and event to certify: attacks learn from training runs, fresh ones choose the event."""
         once = self.audit.once
         attacks = attacks_on(train, thorough=True)
@@ -231,7 +231,7 @@ class _Choosing:
             return None, NO_EVENT
 
         @cache
-        def fitted(i: int) -> Scorer[View]:
+        def fitted(i: int) -> Scorer[Columns]:
             return attacks[i].fit(self.mechanism, pair, train)
 
         def final() -> list[list[Any]]:
@@ -264,12 +264,12 @@ class _Choosing:
             scores, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds
         )
 
-    def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
+    def _heats(self, pair: DataPair, train: LabelledColumns, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
         worths = self._promises(attacks, pair, train.thinned(HEATS))
         return sorted(sorted(range(len(attacks)), key=lambda i: -worths[i])[:FINALISTS])
 
-    def _promises(self, attacks: Sequence[OutputAttack], pair: DataPair, train: LabelledView) -> list[float]:
+    def _promises(self, attacks: Sequence[OutputAttack], pair: DataPair, train: LabelledColumns) -> list[float]:
         """Return what the best event of every attack promises, fitted on either half of some runs."""
         return [self._promise(attack, attack.cross_fitted(self.mechanism, pair, train)) for attack in attacks]
 

@@ -21,7 +21,7 @@ RELATIONS = (
     *("replace-losses", "user-losses", "l1:D", "l2:D", "linf:D"),
 )
 LOSSES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
-SURFACES = ("actions", "release", "publication")
+SURFACES = ("actions", "release", "publication", "joint", "reports", "model")
 STOPS = ("budget", "early")
 EXPECTATIONS = ("falsified", "survived")
 

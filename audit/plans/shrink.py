@@ -232,7 +232,7 @@ class _Judge:
 
     def _exact(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         delta = max(claim.delta, RANKING_DELTA)
-        true = exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,), cells=COARSE)[delta]
+        true = exact_epsilon(learner, pair, view=claim.view, deltas=(delta,), cells=COARSE)[delta]
         return true > detectable_epsilon(claim.epsilon, self.runs // 4, delta=claim.delta, alpha=self.alpha)
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:

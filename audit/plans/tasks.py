@@ -23,7 +23,7 @@ from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with
 from ..execution.execution import HERE, Execution
 from ..pipeline.blind_spot_search import Weakening
 from ..pipeline.falsify import audit_sequences, pair_of
-from ..pipeline.learners import audit_learner
+from ..pipeline.learners import audit_learner, seen_on_sequences
 from ..pipeline.mechanisms import audit_mechanism
 from ..pipeline.verdict import Result
 from ..play.attributes import WithAttributes
@@ -286,7 +286,7 @@ class Task(Request):
         """Return the pair of losses that is given, by itself or as two sequences of rounds; None where none is."""
         if self.pair is None and len(self._given_inputs()) == 2:
             left, right = self.inputs().values()
-            pair = pair_of(left, right, claim, rounds)
+            pair = pair_of(left, right, claim, rounds) if claim.view.plays_losses else None
             return None if pair is None else (pair,)
         return None if self.pair is None else (self.pair,)
 
@@ -333,6 +333,7 @@ class Prepared:
                 *audited,
                 rounds=self.rounds,
                 **task.inputs(),
+                pairs=None if task.inputs() else self.pairs,
                 inputs=self.searched_inputs,
                 weaken=self.weakening,
                 shrink=shrink,
@@ -356,13 +357,14 @@ class Prepared:
     @property
     def of_sequences(self) -> bool:
         """Whether a learner is audited on sequences of rounds, as a mechanism is on inputs."""
-        return not self.is_mechanism and self.task.has_inputs and self.pairs is None
+        given = self.task.has_inputs and self.pairs is None
+        return not self.is_mechanism and (given or seen_on_sequences(self.target, self.claim.view))
 
     @property
     def played(self) -> Any:
         """What is called: the learner or mechanism, without a generator where it is not asked for one."""
         if self.of_sequences:
-            return LearnerMechanism(self.target, self.claim.surface)
+            return LearnerMechanism(self.target, self.claim.view)
         read = self.target if self.task.attributes is None else WithAttributes(self.target, self.task.attributes)
         read = OnGlobals(read) if self.task.global_random and self.is_mechanism else read
         return Unseeded(read) if self.task.os_random else read

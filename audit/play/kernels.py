@@ -27,6 +27,7 @@ from ...learners.protocol import Actions, Arrays, Kernel, Learner, Numbers
 from ...learners.sampling import smallest_type
 from ...mechanisms.draws import Floats
 from ...mechanisms.philox import LANES, CounterDraws, lanes
+from ...mechanisms.view import ACTIONS, View
 from .pairs import Pair
 from .transcripts import Transcripts
 
@@ -69,7 +70,7 @@ def play(
     draws: CounterDraws,
     runs: int,
     *,
-    surface: str = "actions",
+    view: View = ACTIONS,
     share: float = 0.5,
     width: int | None = None,
 ) -> Transcripts:
@@ -98,8 +99,8 @@ def play(
     points = kernel.dim is not None
     padded = -(-runs // width) * width  # whole blocks: loops of a fixed length are the fast ones
     actions = np.empty((pair.rounds, kernel.dim or 1, padded), dtype=np.float64 if points else np.intp)
-    updates = pair.rounds - (surface != "publication")
-    rows = 0 if surface == "actions" or kernel.released is None else len(kernel.arrays[kernel.released])
+    updates = view.updates(pair.rounds)
+    rows = 0 if not view.channel or kernel.released is None else len(kernel.arrays[kernel.released])
     releases = np.empty((updates // kernel.batch if rows else 0, rows, padded))
     rows_fed = learner.arms if learner.feedback == "full" else 1
     game = compiled(_game, width, act=kernel.act, update=kernel.update, tell=teller(learner, kernel))

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from ...learners.blame import name_of
 from ...learners.problems.losses import feedback
-from ...learners.protocol import Actions, HasContexts, HasRelease, Learner
+from ...learners.protocol import Actions, HasContexts, Learner
+from ...learners.scalar import values_of
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.view import ACTIONS, View
+from ..encoding.features import Outputs
 from .mechanism_runs import DataPair
 from .pairs import PairJson
-from .rounds import Round, differing, loss_of, shows_nothing
+from .rounds import Round, differing, loss_of, shows_nothing, user_of
 from .transcripts import play_rounds
 
 
@@ -44,9 +47,21 @@ class RoundsPair(DataPair):
             return "one round"
         return f"pair differing in round{'s' * (len(self.places) > 1)} {', '.join(str(t + 1) for t in self.places)}"
 
-    def shows_nothing(self, surface: str) -> bool:
-        """Tell whether the worlds differ in the last losses alone, which come after all that any learner shows."""
-        return surface != "publication" and shows_nothing(self.left, self.right)
+    @cached_property
+    def own(self) -> frozenset[int]:
+        """The rounds of whoever differs, in either world; where no users are named, the rounds that differ."""
+        users = {user_of(world[t]) for world in (self.left, self.right) for t in self.places} - {None}
+        shared = [t for world in (self.left, self.right) for t, one in enumerate(world) if user_of(one) in users]
+        return frozenset([*self.places, *shared])
+
+    def shows_nothing(self, view: View) -> bool:
+        """Tell whether the worlds differ in the last losses alone, which come after all that any learner shows.
+
+        Or, where whoever differs sees alone what is hers, whether all rounds that come after the first are hers.
+        """
+        if view.without_own and self.own >= set(range(self.places[0], self.rounds)):
+            return True
+        return not view.last and shows_nothing(self.left, self.right)
 
     def to_json(self) -> PairJson:
         """Return the record's form: the differing rounds from 1, the first alone too, and both sequences."""
@@ -62,22 +77,22 @@ class LearnerMechanism:
     ----------
     learner : Learner
         Built for a horizon: a shorter sequence is the beginning of a game.
-    surface : str
+    view : View
         What is released: see `Claim`.
     """
 
     learner: Learner
-    surface: str = "actions"
+    view: View = ACTIONS
     batched, in_step = True, True
 
     @property
     def __name__(self) -> str:
         return name_of(self.learner)
 
-    def __call__(
-        self, data: Any, draws: Draws, runs: int, left: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.generic]:
-        """Return what is released, (rows, runs): the actions round by round, and after them the releases.
+    def __call__(self, data: Any, draws: Draws, runs: int, left: NDArray[np.bool_] | None = None) -> Outputs:
+        """Return what is seen, (rows, runs): the actions round by round, and after them the values of the channel.
+
+        Of a plain class, whose values may be anything that an output may be: one dictionary of both for each run.
 
         Parameters
         ----------
@@ -88,8 +103,7 @@ class LearnerMechanism:
         in_left = np.ones(runs, dtype=np.bool_) if left is None else left
         worlds: Sequence[Sequence[Round]] = (data, data) if left is None else data
         horizon = len(worlds[0])
-        shown = {"actions": 0, "publication": horizon}.get(self.surface, horizon - 1)
-        block = _Block(self.learner, worlds, in_left, shown)
+        block = _Block(self.learner, self.view, worlds, in_left)
         play_rounds(
             self.learner,
             draws,
@@ -101,25 +115,28 @@ class LearnerMechanism:
             updates=horizon,  # the last one is seen where it raises: that leaves the sequence out
             before=block.before if block.contexts else None,
         )
-        return np.concatenate([np.atleast_2d(row) for row in (*block.actions, *block.releases)])
+        return block.outputs(runs)
 
 
 class _Block:
     """What one block of runs is told, and what it releases."""
 
     def __init__(
-        self, learner: Learner, worlds: Sequence[Sequence[Round]], left: NDArray[np.bool_], shown: int
+        self, learner: Learner, view: View, worlds: Sequence[Sequence[Round]], left: NDArray[np.bool_]
     ) -> None:
-        self.learner, self.worlds, self.left, self.shown = learner, worlds, left, shown
+        self.learner, self.view, self.worlds, self.left = learner, view, worlds, left
+        self.hidden = RoundsPair(*map(list, worlds)).own if view.without_own and worlds[0] is not worlds[1] else ()
+        self.shown = view.updates(len(worlds[0])) if view.channel else 0
         self.losses = [[loss_of(round_) for round_ in world] for world in worlds]
         self.differ = set(differing(*worlds))
         self.contexts = any(isinstance(round_, dict) and "context" in round_ for round_ in (*worlds[0], *worlds[1]))
+        self.round = 0
         self.actions: list[Actions] = []
-        self.releases: list[Floats] = []
+        self.values: list[Any] = []
 
     def before(self, state: object) -> None:
         """Show the round's context, in each world its own."""
-        t, observe = len(self.actions), cast(HasContexts, self.learner).observe
+        t, observe = self.round, cast(HasContexts, self.learner).observe
         if t not in self.differ:
             seen = [(self.worlds[0][t], np.ones_like(self.left))]
         else:
@@ -129,8 +146,10 @@ class _Block:
                 observe(state, round_["context"], runs)
 
     def see(self, t: int, played: Actions) -> None:
-        """Keep the actions."""
-        self.actions.append(played.copy())
+        """Keep the actions that the adversary sees."""
+        self.round = t + 1
+        if self.view.actions and t not in self.hidden:
+            self.actions.append(played.copy())
 
     def feed(self, t: int, played: Actions) -> Floats:
         """Return what every run is told, in its own world."""
@@ -138,9 +157,18 @@ class _Block:
         return np.where(self.left, in_left, in_right) if t in self.differ else in_left
 
     def learned(self, t: int, state: object) -> None:
-        """Keep what was released, in the rounds in which that is shown."""
+        """Keep the values of the channel, in the rounds in which they are shown."""
         if t >= self.shown:
             return
-        released = cast(HasRelease, self.learner).release(state)
-        if released is not None:
-            self.releases.append(np.array(released))
+        value = values_of(self.learner, self.view.channel, state)
+        if value is not None:
+            self.values.append(value if isinstance(value, list) else np.array(value))
+
+    def outputs(self, runs: int) -> Outputs:
+        """Return what is seen of every run."""
+        if not any(isinstance(value, list) for value in self.values):
+            rows = [np.atleast_2d(row) for row in (*self.actions, *self.values)]
+            return np.concatenate(rows) if rows else np.empty((0, runs))
+        actions = [played.T.tolist() for played in self.actions]
+        seen = {**({"actions": actions} if actions else {}), self.view.channel: self.values}
+        return [{name: [of_round[run] for of_round in rounds] for name, rounds in seen.items()} for run in range(runs)]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...learners.blame import at_play, name_of, said
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws
+from ...mechanisms.view import View
 from ..encoding.features import Outputs
 from ..encoding.objects import plain
 from ..encoding.places import as_text, scalars
@@ -76,7 +77,7 @@ class DataPair:
         """Where the two worlds differ, in words: a mechanism answers once."""
         return "one round"
 
-    def shows_nothing(self, surface: str) -> bool:
+    def shows_nothing(self, view: View) -> bool:
         """Tell whether the worlds differ in nothing that can be shown: not of a mechanism's inputs."""
         return False
 
@@ -180,6 +181,8 @@ def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *more: 
             return [called(mechanism, data, draws.generator) for _ in range(runs)]
     with at_play(mechanism)():
         outputs = called(mechanism, data, draws, runs, *more)
+    if more and isinstance(outputs, list):  # of a plain class, one output of any form for each run
+        return outputs
     try:
         outputs = _array_of(outputs)
     except ValueError:

@@ -25,6 +25,7 @@ from ...learners.problems.losses import (
 from ...learners.protocol import Actions, FeedbackKind, Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
+from ...mechanisms.view import View
 
 World = Sequence[Loss | Adaptive] | NDArray[np.float64]
 
@@ -153,12 +154,12 @@ class Pair:
         """Where the two worlds differ, in words."""
         return f"pair differing in round {self.t0 + 1}" if self.rounds > 1 else "one round"
 
-    def shows_nothing(self, surface: str) -> bool:
+    def shows_nothing(self, view: View) -> bool:
         """Tell whether the worlds differ in the last losses alone, which come after all that any learner shows.
 
         A publication has what the last round released, too.
         """
-        return self.t0 == self.rounds - 1 and surface != "publication"
+        return self.t0 == view.updates(self.rounds)
 
     @property
     def arms(self) -> int | None:

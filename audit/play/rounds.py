@@ -241,8 +241,13 @@ def _part(round_: Round, name: str) -> str | None:
     return key_of(round_[name]) if isinstance(round_, dict) and name in round_ else None
 
 
+def user_of(round_: Round) -> str | None:
+    """Return whose a round is; None where it does not say."""
+    return _part(round_, "user")
+
+
 def _user(round_: Round) -> str:
-    user = _part(round_, "user")
+    user = user_of(round_)
     if user is None:
         raise RelationError(
             'user needs rounds that say whose they are, {"user": ..., "losses": ...}; or how many rounds a user has '

@@ -17,6 +17,7 @@ from ...learners.blame import at_play, blamed, blaming
 from ...learners.protocol import Actions, HasRelease, Learner, LearnerError
 from ...learners.sampling import smallest_type
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.view import ACTIONS, View
 from .pairs import Pair
 
 #: Runs in a block. It is part of the record: another size would draw other numbers.
@@ -41,7 +42,7 @@ class Transcripts:
     left : bool array (runs,)
         The world label: True where the run was played on the left losses.
     releases : array (releases, [dim,] runs), or None
-        The noisy quantities, where the surface includes them.
+        The noisy quantities, where the view shows them.
     """
 
     actions: Actions
@@ -101,7 +102,7 @@ def concatenate(parts: Sequence[Transcripts]) -> Transcripts:
 
 @blaming
 def play(
-    learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str = "actions", share: float = 0.5
+    learner: Learner, pair: Pair, draws: Draws, runs: int, *, view: View = ACTIONS, share: float = 0.5
 ) -> Transcripts:
     """Play one block: every run in the world of its own label.
 
@@ -113,7 +114,7 @@ def play(
         Keyed for this block alone.
     runs : int
         Of both worlds together.
-    surface : {"actions", "release", "publication"}
+    view : View
         Whether releases are kept too.
     share : float
         The probability that a run is played in the left world.
@@ -152,8 +153,8 @@ def play(
         pair.rounds,
         see=see,
         feed=feeding(learner, pair, left),
-        learned=learned if surface != "actions" else None,
-        updates=pair.rounds - (surface != "publication"),
+        learned=learned if view.channel else None,
+        updates=view.updates(pair.rounds),
     )
     return Transcripts(actions[0], left, np.stack(releases) if releases else None)
 

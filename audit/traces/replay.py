@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...learners.blame import at_play, blaming, name_of
 from ...learners.protocol import Actions, Learner, LearnerError
-from ...learners.scalar import Scalar
+from ...learners.scalar import Scalar, values_of
 from ...mechanisms.draws import Draws
+from ...mechanisms.view import ACTIONS, View
 from ..encoding.places import scalars
 from ..play.attributes import WithAttributes
 from ..play.mechanism_runs import called
@@ -123,7 +125,7 @@ def _play(playing: Playing, left: bool, tape: Tape, direct: set[object]) -> Tape
 
 
 def learner_playing(
-    learner: Learner, pair: Pair, runs: int, surface: str = "actions", *, forced: object = None
+    learner: Learner, pair: Pair, runs: int, view: View = ACTIONS, *, forced: object = None
 ) -> Playing:
     """Return what plays a learner in either world of a pair.
 
@@ -134,7 +136,7 @@ def learner_playing(
     """
 
     def playing(tape: Tape, left: bool) -> None:
-        _play_learner(learner, pair, tape, runs, left, surface, forced)
+        _play_learner(learner, pair, tape, runs, left, view, forced)
 
     return playing
 
@@ -164,23 +166,25 @@ class _Taped:
 
 
 @blaming
-def _play_learner(
-    learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, surface: str, forced: object
-) -> None:
+def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, view: View, forced: object) -> None:
     def learned(t: int, state: object) -> None:
-        released = learner.release(state)  # type: ignore[attr-defined]
-        if released is not None:
-            tape.show("release", np.array(released))
+        value = values_of(learner, view.channel, state)
+        if value is not None:  # of a plain class, which plays one run, the list of its value
+            tape.show(view.channel, _column(settled(value[0])) if isinstance(value, list) else np.array(value))
+
+    def see(t: int, played: Actions) -> None:
+        if view.actions and not (view.without_own and t == pair.t0):
+            tape.show("action", played.copy())
 
     play_rounds(
         _Taped(learner, tape, pair.t0, forced),
         tape,
         runs,
         pair.rounds,
-        see=lambda t, played: tape.show("action", played.copy()),
+        see=see,
         feed=feeding(learner, pair, left),
-        learned=learned if surface != "actions" else None,
-        updates=pair.rounds - (surface != "publication"),
+        learned=learned if view.channel else None,
+        updates=view.updates(pair.rounds),
     )
 
 
@@ -202,11 +206,16 @@ def _play_mechanism(mechanism: Callable[..., object], data: object, tape: Tape, 
         return
     with watched_libraries(tape), at_play(mechanism)():
         answer = settled(called(mechanism, data, tape.watched))
+    tape.show("output", _column(answer))
+
+
+def _column(answer: object) -> NDArray[np.object_]:
+    """Return the values of one run's output, (values, 1): texts are compared as they are, numbers with a tolerance."""
     values = list(scalars(answer))
-    column = np.empty((len(values), 1), dtype=object)  # texts are compared as they are, numbers with a tolerance
+    column = np.empty((len(values), 1), dtype=object)
     for i, (_, value) in enumerate(values):
         column[i, 0] = value
-    tape.show("output", column)
+    return column
 
 
 def is_plain(target: object) -> bool:
@@ -214,7 +223,7 @@ def is_plain(target: object) -> bool:
     return isinstance(target, Scalar) or not (hasattr(target, "act") or getattr(target, "batched", False))
 
 
-def traces(target: Any, pair: Any, *, seed: int = 0, surface: str = "actions") -> list[Trace]:
+def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS) -> list[Trace]:
     """Return traces of a learner or of a mechanism on a pair: one block of runs, or several runs of a plain target.
 
     Raises
@@ -230,7 +239,7 @@ def traces(target: Any, pair: Any, *, seed: int = 0, surface: str = "actions") -
         raise UntraceableError(f"a run has {size:,} values, more than the {_MOST_VALUES:,} that a trace holds")
     runs = 1 if plain else min(RUNS, _MOST_VALUES // size)
     playing = (
-        learner_playing(target, pair, runs, surface)
+        learner_playing(target, pair, runs, view)
         if hasattr(target, "act") or isinstance(target, Scalar)
         else mechanism_playing(target, pair.left, pair.right, runs)
     )

@@ -17,6 +17,7 @@ from ...learners.problems.losses import LOSS_SETS, Linear
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
+from ...mechanisms.view import View
 from ..play.pairs import Pair, differing_losses
 from .branches import Branches, branches
 from .costs import composed_epsilon, laplace_shifts, path_cost
@@ -97,7 +98,7 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
     LearnerError
         If it raises.
     """
-    replays = traces(target, pair, seed=seed, surface=claim.surface)
+    replays = traces(target, pair, seed=seed, view=claim.view)
     leaks = sorted((one for one in replays if one.leak is not None), key=lambda one: not bypasses(one))
     if leaks:
         return Tracing(replays, _counted(leaks, replays), None, None, leaks[0], 0)
@@ -134,13 +135,13 @@ def _largest(
         Whether Laplace noise may be composed exactly at a delta.
     """
     how = branches(target, pair)
-    if isinstance(pair, Pair) and pair.t0 == pair.rounds - 1 and claim.surface != "publication":
+    if isinstance(pair, Pair) and pair.shows_nothing(claim.view):
         how = Branches("maximised", "the last round is not learned from")
     if how.both and not _both_played(replays[0], pair):
         how = Branches("sampled", "the paths were sampled")
     paths = list(replays)
     if how.choices:
-        paths = _forced(target, pair, claim.surface, how, seed)
+        paths = _forced(target, pair, claim.view, how, seed)
     costs = [path_cost(path.calls, path.runs) for path in paths]
     values = [one.epsilon(claim.delta) for one in costs]
     epsilon = float(max(value.max() for value in values))
@@ -177,10 +178,9 @@ def _composed(paths: list[Trace], delta: float, epsilon: float) -> float:
     return min(epsilon, max(costs))
 
 
-def _forced(target: Learner, pair: Pair, surface: str, how: Branches, seed: int) -> list[Trace]:
+def _forced(target: Learner, pair: Pair, view: View, how: Branches, seed: int) -> list[Trace]:
     return [
-        trace(learner_playing(target, pair, _FORCED, surface, forced=choice), seed, 0, _FORCED)
-        for choice in how.choices
+        trace(learner_playing(target, pair, _FORCED, view, forced=choice), seed, 0, _FORCED) for choice in how.choices
     ]
 
 
@@ -238,7 +238,7 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
         return None
     grows = claim.losses in ("unit", "symmetric") or learner.arms == 1
     largest, how = 0.0, Branches("maximised", "")
-    for t0 in range(pair.rounds - (claim.surface != "publication")):  # the last round is not learned from
+    for t0 in range(claim.view.updates(pair.rounds)):  # the last round is not learned from
         for left, right in rows:
             worlds = [[_zero(left)] * pair.rounds for _ in range(2)]
             worlds[0][t0], worlds[1][t0] = left, right
@@ -246,7 +246,7 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
             here = branches(learner, extreme)
             if here.how == "sampled" or here.both:
                 return None
-            paths = [trace(learner_playing(learner, extreme, _FORCED, claim.surface), seed, 0, _FORCED)]
+            paths = [trace(learner_playing(learner, extreme, _FORCED, claim.view), seed, 0, _FORCED)]
             epsilon, *_, gap = _largest(learner, extreme, claim, paths, seed, composed=grows)
             if gap is not None:
                 return None

@@ -26,6 +26,7 @@ from overclaim.learners.leaders.ftpl import BASES, published_sigma
 from overclaim.learners.leaders.private_bandit import batch_rounds
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.tree import depth
+from overclaim.mechanisms.view import PUBLICATION, RELEASE
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 8.0)
 DELTAS = (1e-6, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9)
@@ -79,7 +80,7 @@ def lemma_3_3(neighbours):
     for t in range(2, 65):
         learner = built("agarwal-singh/ftrl-cube", t, arms=1)
         pair = differing(t, (1,), (-1,) if neighbours == "replace" else (0,))
-        epsilon = exact_epsilon(learner, pair, surface="publication", deltas=(0.0,))[0.0]
+        epsilon = exact_epsilon(learner, pair, view=PUBLICATION, deltas=(0.0,))[0.0]
         corners.append((epsilon * math.log2(t) / depth(t), 1.0, f"T={t}, N=1, {neighbours}"))
     searched = f"T = 2..64, N = 1, {neighbours}, any epsilon"
     return row("Agarwal & Singh 2017, Lemma 3.3; Ene et al. 2021, Theorem 4", searched, "exact, publication", corners)
@@ -137,7 +138,7 @@ def theorem_a_1():
     corners = []
     for t, epsilon, delta in itertools.product(POWERS, EPSILONS, DELTAS):
         learner = built("agarwal-singh/ftpl-simplex", t, epsilon=epsilon, delta=delta, theorem="A.1", base="2")
-        exact = exact_epsilon(learner, differing(t, (1, 1), (-1, -1)), surface="publication", deltas=(delta,))[delta]
+        exact = exact_epsilon(learner, differing(t, (1, 1), (-1, -1)), view=PUBLICATION, deltas=(delta,))[delta]
         corners.append((exact, epsilon, f"T={t}, delta={delta:g}, epsilon={epsilon:g}"))
     small = [c for c in corners if c[1] <= 1 and not any(f"delta={d:g}," in c[2] for d in DELTAS if d > 0.1)]
     usual = [c for c in corners if "T=2," in c[2] and "delta=0.1" in c[2] and c[1] == 3.0]
@@ -240,7 +241,7 @@ def smith_thakurta():
             learner = built("smith-thakurta/pftal-lipschitz", t, radius=radius)
             flat = [Linear(slope=[0.0])] * (t - 1)
             pair = Pair([Linear(slope=[1.0]), *flat], [Linear(slope=[-1.0]), *flat])
-            corners.append((exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0], 1.0, f"T={t}"))
+            corners.append((exact_epsilon(learner, pair, view=RELEASE, deltas=(0.0,))[0.0], 1.0, f"T={t}"))
         least = next((where for epsilon, _, where in corners if epsilon > 1), "nowhere")
         searched = f"T = 2..4096, powers of two; Theorem 11's own H, a ball of radius {radius:g}"
         worst = row("Smith & Thakurta 2013, Theorem 3 (its sums)", searched, "exact, release", corners)

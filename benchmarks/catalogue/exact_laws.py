@@ -47,7 +47,7 @@ def law_of(entry: Entry, case: Case, alpha: float) -> tuple[float, int] | None:
     if pair is None:
         return None
     try:
-        known = exact_epsilon(learner, pair, surface=claim.surface, deltas=tuple(DELTAS.tolist()))
+        known = exact_epsilon(learner, pair, view=claim.view, deltas=tuple(DELTAS.tolist()))
     except NotExactError:
         return None
     epsilons = np.array([known[delta] for delta in DELTAS.tolist()])

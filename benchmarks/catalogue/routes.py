@@ -14,7 +14,7 @@ from overclaim.audit.pipeline.exact_search import worst_exactly
 from overclaim.audit.plans.tasks import Task
 from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.entries import entries
-from overclaim.mechanisms.claim import SURFACES
+from overclaim.mechanisms.view import VIEWS
 
 #: The horizon at most.
 LONGEST = 8
@@ -46,7 +46,7 @@ def main():
     parser.add_argument("--runs", type=int, default=8000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    games = [(name, surface) for name in entries() for surface in SURFACES]
+    games = [(name, surface) for name in entries() for surface, view in VIEWS.items() if view.plays_losses]
     rows = [row for game in games if (row := row_of(*game, given.runs, given.seed)) is not None]
     print(tables.table(rows))
     same = sum(row["same"] == "yes" for row in rows)

@@ -46,7 +46,7 @@ def row_of(prepared: Prepared, runs: int, seed: int) -> dict[str, Any]:
     costly = traced.leak is not None or (on_pair is not None and on_pair.epsilon > claim.epsilon * (1 + 1e-9))
     why = cause(traced, claim) if costly else None
     try:
-        exact = exact_epsilon(learner, pair, surface=claim.surface, deltas=(claim.delta,))[claim.delta]
+        exact = exact_epsilon(learner, pair, view=claim.view, deltas=(claim.delta,))[claim.delta]
     except NotExactError:
         exact = None
     lower = None

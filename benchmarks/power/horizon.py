@@ -37,6 +37,7 @@ from overclaim.benchmarks.tables import RESULTS
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.view import RELEASE
 
 ARMS, ROUNDS = (2, 8, 64), (64, 1024)
 ETA, GAMMA = 0.5, 0.1
@@ -304,7 +305,7 @@ def of_closed_form(name: str, parameters: dict[str, Any], rounds: int, runs: int
     entry = lookup(name)
     setting = entry.setting(rounds=rounds, arms=8)
     learner, pair = entry.build(setting, **parameters), one_differs(rounds, 8)
-    known = exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0]
+    known = exact_epsilon(learner, pair, view=RELEASE, deltas=(0.0,))[0.0]
     found = certified(learner, entry.claim(setting, surface="release"), pair, runs)
     return {"learner": name, "rounds": rounds, "known": known, **found, "share": found["certified"] / known}
 

@@ -120,7 +120,7 @@ class Withheld(LearnerAudit):
 
     def attacks(self, pair):
         able = [kind for kind in ATTACKS if kind is not SequenceRatio]
-        able = [kind for kind in able if kind.applies(self.learner, pair, self.claim.surface)]
+        able = [kind for kind in able if kind.applies(self.learner, pair, self.claim.view)]
         if self.black_box:
             return [kind for kind in able if kind.trained]
         return [kind for kind in able if kind.exact][:1] or able

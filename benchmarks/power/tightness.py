@@ -172,7 +172,7 @@ def true_epsilon(learner: Any, claim: Claim, pair: Pair) -> float:
         laws = clipped_laws(learner, pair, points=512)
         assert laws is not None
         return epsilon_from_laws(*laws, claim.delta)
-    return exact_epsilon(learner, pair, surface=claim.surface, deltas=(claim.delta,))[claim.delta]
+    return exact_epsilon(learner, pair, view=claim.view, deltas=(claim.delta,))[claim.delta]
 
 
 #: Claims whose bounds are followed over budgets.

@@ -119,7 +119,7 @@ def _sharpened(prepared: Prepared, claim: Claim) -> _Sharp | None:
         options = list(candidates(prepared.target, claim, rounds=prepared.rounds, runs=RUNS))
         if len(options) != 1:
             return None
-        exact = exact_epsilon(prepared.target, options[0], surface=claim.surface, deltas=(claim.delta,))[claim.delta]
+        exact = exact_epsilon(prepared.target, options[0], view=claim.view, deltas=(claim.delta,))[claim.delta]
     except ValueError:  # no exact method covers it
         return None
     if not 0 < exact < float("inf"):

@@ -23,6 +23,7 @@ from overclaim.benchmarks.power.horizon import exp3
 from overclaim.benchmarks.speed.speed import one_differs
 from overclaim.benchmarks.tables import Rows
 from overclaim.learners.catalogue.entries import lookup
+from overclaim.mechanisms.view import VIEWS
 
 #: Of the learner that repeats: how likely it does.
 REPEATED = float(expit(0.5))
@@ -82,7 +83,7 @@ def true_claims() -> list[tuple[str, Any, Pair, Claim]]:
         pair = candidates(learner, claim, rounds=rounds, runs=1000)[0]
         true = 1.0
         if source != "proof":
-            true = above(exact_epsilon(learner, pair, surface=source, deltas=(0.0,))[0.0])
+            true = above(exact_epsilon(learner, pair, view=VIEWS[source], deltas=(0.0,))[0.0])
         held = Claim(epsilon=true, losses=claim.losses, surface=surface)
         size = f"T = {rounds}, K = {arms}" if arms else f"T = {rounds}"
         found.append((f"{name}, {size}, {surface}", learner, pair, held))

@@ -78,8 +78,8 @@ def _count_again(item: Comparison, *, jobs: int) -> Again:
         prepared = task.prepare()
         worlds = old["pair"]
         pair = DataPair.of_json(worlds) if prepared.is_mechanism or prepared.of_sequences else Pair.from_json(worlds)
-        surface, runs = prepared.claim.surface, min(frozen.counts.runs, new["budget"])
-        return Again(frozen.again(prepared.played, pair, surface, key=game(old), runs=runs, jobs=jobs))
+        view, runs = prepared.claim.view, min(frozen.counts.runs, new["budget"])
+        return Again(frozen.again(prepared.played, pair, view, key=game(old), runs=runs, jobs=jobs))
     except KeyError as error:
         return Again(None, f"the baseline's claim has no {error}", lost=True)
     except BaseException as error:

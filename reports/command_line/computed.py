@@ -72,7 +72,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
         deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
         epsilons, pair, whys = worst_exactly(prepared.target, prepared.claim, prepared.rounds, prepared.pairs, deltas)
         asked = [name for name, wanted in (("mu", gdp), ("rho", zcdp)) if wanted]
-        levels = exact_mu_and_rho(prepared.target, pair, surface=prepared.claim.surface) if asked else {}
+        levels = exact_mu_and_rho(prepared.target, pair, view=prepared.claim.view) if asked else {}
     if as_json:
         epsilon_at = {written(d): finite(e) for d, e in epsilons.items()}
         infinite = [delta for delta, epsilon in epsilon_at.items() if epsilon is None]

@@ -14,6 +14,7 @@ from overclaim.learners import BatchedLaplace, Exp3, LearnerError, MiniBatch
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Gaussian, Laplace
+from overclaim.mechanisms.view import RELEASE
 
 EXP3 = Exp3(arms=2, eta=0.5, gamma=0.1)
 PAIR = Pair([[1.0, 1.0]] * 8, [[0.0, 0.0]] + [[1.0, 1.0]] * 7)
@@ -156,7 +157,7 @@ def test_the_truthful_pass():
     for seed in range(20):
         check_stated(EXP3, PAIR, seed, rows=CONTRASTS)
         check_stated(MiniBatch(EXP3, batch=3), PAIR, seed, rows=CONTRASTS)
-        check_stated(Quieter(EXP3, epsilon=1.0, batch=1, said=Laplace(1.0)), PAIR, seed, surface="release")
+        check_stated(Quieter(EXP3, epsilon=1.0, batch=1, said=Laplace(1.0)), PAIR, seed, view=RELEASE)
 
 
 @pytest.mark.parametrize("name", list(entries()))

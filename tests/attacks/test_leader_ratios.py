@@ -22,6 +22,7 @@ from overclaim.learners.leaders.ftpl import Ftpl
 from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Gaussian, Laplace, laplace_sum_density
+from overclaim.mechanisms.view import ACTIONS
 
 ROUNDS = 4
 LEFT = np.zeros((ROUNDS, 2))
@@ -147,7 +148,7 @@ def test_whitening_of_a_softmax_tells_what_powers_of_two_do_not_hold():
     left[8, 0] = 2.0
     pair = Pair(left, -left)
     played = transcripts(learner, pair)
-    assert Whitened in applicable(learner, pair, "actions")
+    assert Whitened in applicable(learner, pair, ACTIONS)
     scores = Whitened.fit(learner, pair, None).score(played)
     assert scores[played.left].mean() - scores[~played.left].mean() > 0.3 * scores.std()
     calibrated(scores, played.left)
@@ -155,10 +156,10 @@ def test_whitening_of_a_softmax_tells_what_powers_of_two_do_not_hold():
 
 
 def test_which_attacks_apply():
-    assert applicable(cube(0.1), PAIR, "actions") == [CoordinateRatio]
+    assert applicable(cube(0.1), PAIR, ACTIONS) == [CoordinateRatio]
     ball = Ftrl(domain=Ball(2), rounds=ROUNDS, eta=0.1, noise=Laplace(1.0))
-    assert {PointRatio, Trained, Boosted} <= {*applicable(ball, PAIR, "actions")}
-    assert applicable(Ftpl(domain=Cube(2), rounds=ROUNDS, noise=Gaussian(1.0)), PAIR, "actions") == [SignRatio]
+    assert {PointRatio, Trained, Boosted} <= {*applicable(ball, PAIR, ACTIONS)}
+    assert applicable(Ftpl(domain=Cube(2), rounds=ROUNDS, noise=Gaussian(1.0)), PAIR, ACTIONS) == [SignRatio]
     assert Claim(epsilon=1.0).surface == "actions"
 
 

@@ -11,6 +11,7 @@ from overclaim.audit.play.transcripts import Transcripts, play
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.view import ACTIONS, VIEWS
 
 
 def pair(rounds, arms, t0=0):
@@ -58,13 +59,13 @@ def test_it_reads_batches_and_nothing_before_the_differing_round():
 
 
 def test_it_is_tried_where_arms_are_too_many_to_count():
-    assert NextArms in applicable(ftpl(64, 8), pair(64, 8), "actions")
+    assert NextArms in applicable(ftpl(64, 8), pair(64, 8), ACTIONS)
     for learner, worlds, surface in (
         (ftpl(64, 8), pair(64, 8, t0=63), "actions"),
         (ftpl(64, 8), pair(64, 8), "release"),
         (ftpl(4, 3), pair(4, 3), "actions"),
     ):
-        assert NextArms not in applicable(learner, worlds, surface)
+        assert NextArms not in applicable(learner, worlds, VIEWS[surface])
 
 
 def test_arms_that_differ_are_counted_as_they_are():

@@ -12,6 +12,7 @@ from overclaim.learners.problems.domains import L2Ball
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.view import VIEWS
 
 T, RUNS = 7, 20_000
 LEARNER = PrivateBandit(oracle=L2Ball(1), rounds=T, noise=Laplace(2.5))
@@ -64,4 +65,4 @@ def test_where_it_applies(surface, t0, applies):
     losses = [Linear(slope=(0.0,), offset=0.0)] * T
     left, right = list(losses), list(losses)
     left[t0], right[t0] = Linear(slope=(1.0,), offset=0.0), Linear(slope=(-1.0,), offset=0.0)
-    assert (Responses in applicable(LEARNER, Pair(left, right), surface)) == applies
+    assert (Responses in applicable(LEARNER, Pair(left, right), VIEWS[surface])) == applies

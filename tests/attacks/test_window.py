@@ -17,6 +17,7 @@ from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.philox import CounterDraws
+from overclaim.mechanisms.view import ACTIONS, VIEWS
 
 
 def learner(arms=2, batch=1):
@@ -85,13 +86,13 @@ def test_its_score_is_the_log_ratio_of_a_window_that_holds_what_the_round_moves(
 
 
 def test_it_is_tried_for_two_arms_where_the_round_reaches_an_arm():
-    assert WindowRatio in applicable(learner(), pair(40, 38), "actions")
+    assert WindowRatio in applicable(learner(), pair(40, 38), ACTIONS)
     for bandit, worlds, surface in (
         (learner(), pair(40, 39), "actions"),
         (learner(), pair(40), "release"),
         (learner(arms=3), pair(40, arms=3), "actions"),
     ):
-        assert WindowRatio not in applicable(bandit, worlds, surface)
+        assert WindowRatio not in applicable(bandit, worlds, VIEWS[surface])
 
 
 @pytest.mark.slow(reason="it is about power")

@@ -26,6 +26,7 @@ from overclaim.audit.statistics.events import count
 from overclaim.learners import BatchedLaplace, Exp3, Threshold
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Stage
+from overclaim.mechanisms.view import VIEWS
 
 PAIR = Pair([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]])
 LEARNER = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
@@ -48,7 +49,7 @@ laplace.batched = vectors.batched = True
 
 
 def again(frozen, target, pair, *, runs=20_000, key="x", surface="actions"):
-    return frozen.again(target, pair, surface, key=key, runs=runs)
+    return frozen.again(target, pair, VIEWS[surface], key=key, runs=runs)
 
 
 def same_law(one, other):

@@ -29,6 +29,7 @@ from overclaim.learners.problems.losses import Absolute, Linear
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.view import RELEASE, VIEWS
 from overclaim.tests.support.command_line import overclaim
 
 
@@ -84,7 +85,7 @@ TABLE = [
 @pytest.mark.few(5)
 @pytest.mark.parametrize(("learner", "worlds", "surface", "expected"), TABLE)
 def test_table(learner, worlds, surface, expected):
-    epsilons = exact_epsilon(learner, worlds, surface=surface)
+    epsilons = exact_epsilon(learner, worlds, view=VIEWS[surface])
     digits = 3 if expected[0] > 6 else 4
     assert [round(e, digits) for e in epsilons.values()] == pytest.approx(expected, abs=1.01 * 10**-digits)
 
@@ -254,11 +255,11 @@ def test_composed_laplace_releases(levels, expected):
 
 
 def test_releases():
-    assert exact_epsilon(threshold(1.0), pair(2, 1, -1, 1), surface="release")[0.0] == pytest.approx(2)
-    assert exact_epsilon(batched(0.5, 0.1, 2), pair(8, 1, 0, 1), surface="release")[0.0] == pytest.approx(1)
-    assert exact_epsilon(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0), surface="release")[0.0] == pytest.approx(2)
+    assert exact_epsilon(threshold(1.0), pair(2, 1, -1, 1), view=RELEASE)[0.0] == pytest.approx(2)
+    assert exact_epsilon(batched(0.5, 0.1, 2), pair(8, 1, 0, 1), view=RELEASE)[0.0] == pytest.approx(1)
+    assert exact_epsilon(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0), view=RELEASE)[0.0] == pytest.approx(2)
     missing_ceiling = ftrl(2 * math.log2(3), rounds=3)
-    epsilon = exact_epsilon(missing_ceiling, pair(3, (1, 0), (0, 1), 0), surface="release")[0.0]
+    epsilon = exact_epsilon(missing_ceiling, pair(3, (1, 0), (0, 1), 0), view=RELEASE)[0.0]
     assert epsilon == pytest.approx(2 / math.log2(3), abs=1e-3)
 
 
@@ -267,7 +268,9 @@ def test_a_last_round_that_nothing_follows_leaks_nothing():
     other = world.copy()
     other[3] = 0
     for surface in ("actions", "release"):
-        assert exact_epsilon(batched(0.5, 0.1), Pair(world, other), surface=surface)[0.0] == pytest.approx(0, abs=1e-9)
+        assert exact_epsilon(batched(0.5, 0.1), Pair(world, other), view=VIEWS[surface])[0.0] == pytest.approx(
+            0, abs=1e-9
+        )
 
 
 @pytest.mark.few(2)
@@ -374,7 +377,7 @@ class SomeFtrl(Ftrl):
 def test_a_subclass_has_no_exact_value_of_its_parent(learner, surface):
     """With half the noise, the epsilon of the whole noise was given as exact."""
     with pytest.raises(NotExactError):
-        exact_epsilon(learner, pair(4, (1, 1), (0, 0), 0), surface=surface)
+        exact_epsilon(learner, pair(4, (1, 1), (0, 0), 0), view=VIEWS[surface])
 
 
 def test_gradients_that_jump_between_the_points_have_no_exact_value():
@@ -383,7 +386,7 @@ def test_gradients_that_jump_between_the_points_have_no_exact_value():
     learner = entry.build(entry.setting(rounds=4, arms=1))
     middle, left, right = (Absolute(slope=(1.0,), level=level) for level in (0.0, 0.05, 0.2))
     with pytest.raises(NotExactError):
-        exact_epsilon(learner, Pair([middle, left, middle], [middle, right, middle]), surface="release")
+        exact_epsilon(learner, Pair([middle, left, middle], [middle, right, middle]), view=RELEASE)
 
 
 @pytest.mark.slow(reason="two exact laws")
@@ -401,18 +404,18 @@ def test_not_exact():
     with pytest.raises(NotExactError, match="more than 4096 sequences"):
         exact_epsilon(batched(0.5, 0.1), pair(20, 1, 0, 1))
     with pytest.raises(NotExactError, match="releases nothing noisy"):
-        exact_epsilon(MiniBatch(inner=Exp3(arms=2, eta=1.0), batch=1), pair(4, 1, 0, 1), surface="release")
+        exact_epsilon(MiniBatch(inner=Exp3(arms=2, eta=1.0), batch=1), pair(4, 1, 0, 1), view=RELEASE)
 
 
 @pytest.mark.parametrize("surface", ["actions", "release"])
 def test_the_last_loss_of_any_learner_reaches_nothing(surface):
     last = Pair([[0.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]])
     unknown = SimpleNamespace(arms=2, feedback="full")
-    assert exact_epsilon(unknown, last, surface=surface, deltas=(0.0, 0.1)) == {0.0: 0.0, 0.1: 0.0}
-    assert exact_level(unknown, last, GDP(1.0), surface=surface) == 0
+    assert exact_epsilon(unknown, last, view=VIEWS[surface], deltas=(0.0, 0.1)) == {0.0: 0.0, 0.1: 0.0}
+    assert exact_level(unknown, last, GDP(1.0), view=VIEWS[surface]) == 0
     for of_more, shown in ((pair(2, 1, 0, 0), surface), (last, "publication")):
         with pytest.raises(NotExactError):
-            exact_epsilon(unknown, of_more, surface=shown)
+            exact_epsilon(unknown, of_more, view=VIEWS[shown])
 
 
 def test_the_release_of_a_changed_learner_has_no_exact_law():
@@ -422,9 +425,9 @@ def test_the_release_of_a_changed_learner_has_no_exact_law():
 
     learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
     pair = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
-    assert exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0] == pytest.approx(1.0, abs=1e-3)
+    assert exact_epsilon(learner, pair, view=RELEASE, deltas=(0.0,))[0.0] == pytest.approx(1.0, abs=1e-3)
     with pytest.raises(NotExactError, match="Other's output has no closed form"):
-        exact_epsilon(Other(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1), pair, surface="release")
+        exact_epsilon(Other(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1), pair, view=RELEASE)
 
 
 @pytest.mark.parametrize("second", [np.zeros(2), Linear(slope=(0.0, 0.0))])

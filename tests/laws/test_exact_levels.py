@@ -22,6 +22,7 @@ from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_delta
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 from overclaim.mechanisms.noise import Gaussian
+from overclaim.mechanisms.view import RELEASE, VIEWS
 
 GRID = np.arange(-4.0, 5.2, 2e-3)
 
@@ -90,8 +91,8 @@ def test_a_law_of_finite_losses_has_a_finite_mu_and_rho(surface, rounds):
     prepared = Task(target="agarwal-singh/ftrl-experts", rounds=rounds, losses="symmetric", surface=surface).prepare()
     others = [[1.0, 1.0]] * (rounds - 1)
     pair = Pair(np.array([[1.0, -1.0], *others]), np.array([[-1.0, 1.0], *others]))
-    levels = exact_mu_and_rho(prepared.target, pair, surface=surface)
-    epsilons = exact_epsilon(prepared.target, pair, surface=surface, deltas=(0.0, 0.01, 0.1))
+    levels = exact_mu_and_rho(prepared.target, pair, view=VIEWS[surface])
+    epsilons = exact_epsilon(prepared.target, pair, view=VIEWS[surface], deltas=(0.0, 0.01, 0.1))
     assert 0 < levels["rho"] < epsilons[0.0] ** 2 / 2
     assert 0 < levels["mu"] < math.inf
     for delta, epsilon in epsilons.items():
@@ -102,12 +103,12 @@ def test_a_release_with_gaussian_noise_states_its_mu_and_rho_and_agrees_with_its
     entry = lookup("agarwal-singh/ftpl-simplex")
     learner = entry.build(entry.setting(rounds=4, epsilon=1.0))
     pair = Pair([[1.0, 1.0]] * 4, [[-1.0, -1.0], *[[1.0, 1.0]] * 3])
-    levels = exact_mu_and_rho(learner, pair, surface="release")
+    levels = exact_mu_and_rho(learner, pair, view=RELEASE)
     assert levels["rho"] == pytest.approx(levels["mu"] ** 2 / 2)
-    epsilon = exact_epsilon(learner, pair, surface="release", deltas=(0.01,))[0.01]
+    epsilon = exact_epsilon(learner, pair, view=RELEASE, deltas=(0.01,))[0.01]
     assert gaussian_delta(levels["mu"], epsilon) == pytest.approx(0.01)
     with pytest.raises(NotExactError):
-        exact_level(object(), pair, GDP(1.0), surface="release")
+        exact_level(object(), pair, GDP(1.0), view=RELEASE)
 
 
 def laplace_release():
@@ -120,9 +121,9 @@ def test_the_divergence_of_a_laplace_release_is_mironovs():
     learner, pair = laplace_release()
     for a in (2.0, 8.0):
         truth = math.log(a / (2 * a - 1) * math.exp(a - 1) + (a - 1) / (2 * a - 1) * math.exp(-a)) / (a - 1)
-        assert exact_level(learner, pair, RDP(a, 1.0), surface="release") == pytest.approx(truth, rel=1e-3)
-    assert exact_level(learner, pair, ZCDP(1.0), surface="release") <= 0.5
-    assert exact_level(learner, pair, ApproxDP(1.0), surface="release") == pytest.approx(1.0, abs=1e-3)
+        assert exact_level(learner, pair, RDP(a, 1.0), view=RELEASE) == pytest.approx(truth, rel=1e-3)
+    assert exact_level(learner, pair, ZCDP(1.0), view=RELEASE) <= 0.5
+    assert exact_level(learner, pair, ApproxDP(1.0), view=RELEASE) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_dp_accounting_agrees():
@@ -131,7 +132,7 @@ def test_dp_accounting_agrees():
     orders = [1.5, 2.0, 8.0]
     laplace = accounting.rdp.RdpAccountant(orders).compose(accounting.LaplaceDpEvent(1.0))
     for order, epsilon in zip(orders, laplace._rdp, strict=True):  # it has no public name
-        assert exact_level(learner, pair, RDP(order, 1.0), surface="release") == pytest.approx(epsilon, rel=1e-3)
+        assert exact_level(learner, pair, RDP(order, 1.0), view=RELEASE) == pytest.approx(epsilon, rel=1e-3)
     gaussian = accounting.pld.PLDAccountant().compose(accounting.GaussianDpEvent(1 / 0.8))
     for delta in (1e-2, 1e-4):
         assert GDP(0.8).approximate(delta) == pytest.approx(gaussian.get_epsilon(delta), rel=1e-3)
@@ -149,21 +150,21 @@ def test_a_bandits_gaussian_release_given_its_direction():
     )
     up, down = bandit_law.release_mus(learner, pair, 3)
     assert 0.1 < min(up, down) < max(up, down) - 0.1
-    played = play(learner, pair, Draws(0, Stage.CERTIFY), 20_000, surface="release")
+    played = play(learner, pair, Draws(0, Stage.CERTIFY), 20_000, view=RELEASE)
     first, x = played.releases[0][:1], learner.template._vertex(1)
     for mu, side in ((up, played.actions[0, 0] > x[0, 0]), (down, played.actions[0, 0] < x[0, 0])):
         left, right = (first[0][side & world] for world in (played.left, ~played.left))
         gap = abs(left.mean() - right.mean()) / learner.noise.sigma
         assert gap == pytest.approx(mu, abs=5 * math.sqrt(4 / side.sum()))  # the chance is below 1e-6
-    levels = exact_mu_and_rho(learner, pair, surface="release")
+    levels = exact_mu_and_rho(learner, pair, view=RELEASE)
     assert levels == {"mu": max(up, down), "rho": max(up, down) ** 2 / 2}
-    epsilon = exact_epsilon(learner, pair, surface="release", deltas=(0.01,))[0.01]
+    epsilon = exact_epsilon(learner, pair, view=RELEASE, deltas=(0.01,))[0.01]
     assert (gaussian_delta(up, epsilon) + gaussian_delta(down, epsilon)) / 2 == pytest.approx(0.01, rel=1e-6)
-    assert exact_level(learner, pair, RDP(1e6, 1.0), surface="release") / 1e6 == pytest.approx(levels["rho"], rel=1e-3)
-    assert exact_level(learner, pair, RDP(2.0, 1.0), surface="release") < 2 * levels["rho"]
+    assert exact_level(learner, pair, RDP(1e6, 1.0), view=RELEASE) / 1e6 == pytest.approx(levels["rho"], rel=1e-3)
+    assert exact_level(learner, pair, RDP(2.0, 1.0), view=RELEASE) < 2 * levels["rho"]
     later = Pair([zero, zero, Linear(slope=(1.0,)), zero], [zero, zero, Linear(slope=(-1.0,)), zero])
     with pytest.raises(NotExactError):
-        exact_level(learner, later, GDP(1.0), surface="release")
+        exact_level(learner, later, GDP(1.0), view=RELEASE)
 
 
 def test_what_is_left_beside_nearly_all_keeps_its_digits():

@@ -12,6 +12,7 @@ from overclaim.audit.laws.exp4_law import release_loss
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners.bandits.exp4 import BatchedExp4
 from overclaim.learners.problems.advice import Advice
+from overclaim.mechanisms.view import RELEASE
 
 SURE = Advice([[1.0, 0.0], [0.0, 1.0]])
 MIXED = Advice([[1.0, 0.0], [0.25, 0.75]])
@@ -58,23 +59,23 @@ def test_the_loss_is_that_of_a_slow_twin(advice, gamma, tau, change):
 def test_at_delta_zero_it_is_the_worst_arm():
     """One expert is moved by 1 / p = 2 where its arm is played; nobody else is."""
     exp4 = learner(SURE)
-    epsilon = exact_epsilon(exp4, first_differs(2), surface="release", deltas=(0.0,))[0.0]
+    epsilon = exact_epsilon(exp4, first_differs(2), view=RELEASE, deltas=(0.0,))[0.0]
     assert epsilon == pytest.approx(2 / exp4.noise.scale, rel=1e-3)
 
 
 def test_what_reaches_no_action_shows_nothing_and_later_batches_are_not_covered():
     exp4 = learner(SURE, tau=2)
-    assert exact_epsilon(exp4, first_differs(2), surface="release", deltas=(0.01,)) == {0.01: 0.0}
+    assert exact_epsilon(exp4, first_differs(2), view=RELEASE, deltas=(0.01,)) == {0.01: 0.0}
     rows = [[0.0, 0.0]] * 6
     later = Pair([*rows[:3], [1.0, 1.0], *rows[4:]], rows)
     with pytest.raises(NotExactError, match="where the first batch differs"):
-        exact_epsilon(exp4, later, surface="release")
+        exact_epsilon(exp4, later, view=RELEASE)
 
 
 def test_more_exploration_than_needed_hides_more():
     """The noise grows with 1 / gamma, but an arm of the first batch is played with probability 1/2 whatever gamma."""
     epsilons = [
-        exact_epsilon(learner(SURE, gamma=g), first_differs(2), surface="release", deltas=(0.0,))[0.0]
+        exact_epsilon(learner(SURE, gamma=g), first_differs(2), view=RELEASE, deltas=(0.0,))[0.0]
         for g in (1.0, 0.5, 0.25)
     ]
     for more, less in itertools.pairwise(epsilons):

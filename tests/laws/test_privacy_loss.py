@@ -12,6 +12,7 @@ from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, Thre
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.view import RELEASE
 
 
 def first_round(rounds, left, right, suffix=0.0, arms=2):
@@ -24,7 +25,7 @@ def test_the_ends_of_seventy_composed_releases_decide():
     """The outermost atoms have probability 2^-70; dropping masses under 1e-15 gave 1.714."""
     learner = Ftrl(domain=EntropySimplex(10), rounds=128, eta=0.1, noise=Laplace(70.0))
     pair = first_round(128, 1, -1, arms=10)
-    assert exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0] == pytest.approx(2.0, rel=1e-12)
+    assert exact_epsilon(learner, pair, view=RELEASE, deltas=(0.0,))[0.0] == pytest.approx(2.0, rel=1e-12)
 
 
 @pytest.mark.parametrize("shifts", [[0.3, 0.1, 0.7], [0.25] * 3, [1.0, 1 / 3, 1 / 7]])

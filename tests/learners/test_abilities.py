@@ -45,6 +45,7 @@ from overclaim.learners.protocol import HasProbabilities
 from overclaim.learners.written import in_our_rooms, is_written
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.tree import Tree
+from overclaim.mechanisms.view import ACTIONS, VIEWS
 
 PAIR = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
 PROBE = Threshold(arms=2, threshold=0.5)
@@ -119,7 +120,7 @@ def test_what_plays_otherwise_has_no_ability_of_what_it_comes_from(learner):
     assert not has_inner(learner)
     with pytest.raises(NotExactError):
         exact_epsilon(learner, PAIR)
-    assert not any(recipe.exact for recipe in applicable(learner, PAIR, "actions"))
+    assert not any(recipe.exact for recipe in applicable(learner, PAIR, ACTIONS))
 
 
 @pytest.mark.parametrize("fast", [False, True])
@@ -274,7 +275,7 @@ def test_a_part_that_is_not_ours_ends_closed_forms_and_kernels(learner):
     for surface in ("actions", "release"):
         with pytest.raises(NotExactError):
             exact_epsilon(
-                learner, Pair(np.eye(2), np.eye(2)[::-1] * [[1], [1]] * 0 + [[0, 1], [0, 1]]), surface=surface
+                learner, Pair(np.eye(2), np.eye(2)[::-1] * [[1], [1]] * 0 + [[0, 1], [0, 1]]), view=VIEWS[surface]
             )
 
 

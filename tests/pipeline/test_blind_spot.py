@@ -30,6 +30,7 @@ from overclaim.learners.conversions.batched import BatchedLaplace, MiniBatch
 from overclaim.learners.probes.threshold import Threshold
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Stage
+from overclaim.mechanisms.view import RELEASE
 from overclaim.mechanisms.weakening import NoNoiseError, weakened
 
 PAIR = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
@@ -306,7 +307,7 @@ def test_actions_without_an_exact_law_are_at_least_as_private_as_the_release():
     pair = Pair([[1.0] * 3] * 2, [[0.0] * 3, [1.0] * 3])
     with pytest.raises(NotExactError):
         exact_epsilon(learner, pair, deltas=(0.0,))
-    assert exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0] == pytest.approx(0.25)
+    assert exact_epsilon(learner, pair, view=RELEASE, deltas=(0.0,))[0.0] == pytest.approx(0.25)
     # Beyond it the release may show more than 1, and says nothing of the actions.
     assert true_to(Claim(epsilon=1.0), pair, partial(weakened, learner)) == (3.0, None)
     on_release = Claim(epsilon=1.0, surface="release")

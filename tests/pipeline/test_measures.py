@@ -24,6 +24,7 @@ from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.measure import Measure, directed
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
+from overclaim.mechanisms.view import RELEASE
 
 
 class Gaussian:
@@ -159,7 +160,7 @@ def test_no_exact_level_is_said_in_a_measure_of_which_none_is_known():
     learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
     pair = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
     with pytest.raises(NotExactError, match="not known of Odds"):
-        exact_level(learner, pair, Odds(1.0), surface="release")
+        exact_level(learner, pair, Odds(1.0), view=RELEASE)
     with pytest.raises(NotExactError, match="not known of Odds"):
         level_of_gaussian(Odds(1.0), 1.0)
 

@@ -24,6 +24,7 @@ from overclaim.learners.abilities import batch_of
 from overclaim.learners.catalogue.entries import entries, lookup
 from overclaim.learners.problems.losses import Switch
 from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.view import ACTIONS
 from overclaim.tests.support.combination import WANTED, Combination
 
 
@@ -61,7 +62,7 @@ def test_known_witnesses_are_found(name, options, delta, known):
     learner, claim, rounds = prepared(name, **options)
     (pair,) = candidates(learner, claim, rounds=rounds)
     pair.check(claim)
-    epsilon = exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,))[delta]
+    epsilon = exact_epsilon(learner, pair, view=claim.view, deltas=(delta,))[delta]
     assert epsilon >= 0.97 * known
 
 
@@ -445,7 +446,7 @@ class Withheld(LearnerAudit):
     """An audit that must do without the exact law of the sequences."""
 
     def attacks(self, pair):
-        return [kind for kind in ATTACKS if kind is not SequenceRatio and kind.applies(self.learner, pair, "actions")]
+        return [kind for kind in ATTACKS if kind is not SequenceRatio and kind.applies(self.learner, pair, ACTIONS)]
 
 
 @pytest.mark.slow(reason="exact laws of many pairs")

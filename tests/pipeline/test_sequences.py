@@ -17,6 +17,7 @@ from overclaim.learners.problems.advice import Advice
 from overclaim.learners.protocol import LearnerError
 from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.view import VIEWS
 from overclaim.testing import neighbours
 
 UNIT = st.floats(0, 1)
@@ -174,8 +175,8 @@ def test_both_worlds_are_played_in_step_as_pairs_are(surface):
     learner = BatchedLaplace(Exp3(arms=2, eta=2.0, gamma=0.02), epsilon=1.0, batch=2)
     left = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.5], [0.0, 0.0]]
     right = [[1.0, 0.0], [0.3, 0.4], [1.0, 1.0], [0.0, 0.5], [0.0, 0.0]]
-    known = play(learner, Pair(left, right), Draws(5), 300, surface=surface, share=0.3)
-    sample = run_block(LearnerMechanism(learner, surface), RoundsPair(left, right), Draws(5), 300, 0.3)
+    known = play(learner, Pair(left, right), Draws(5), 300, view=VIEWS[surface], share=0.3)
+    sample = run_block(LearnerMechanism(learner, VIEWS[surface]), RoundsPair(left, right), Draws(5), 300, 0.3)
     assert (sample.left == known.left).all()
     assert (sample.outputs[:5] == known.actions).all()
     assert len(sample.outputs) == 5 + (0 if known.releases is None else len(known.releases))

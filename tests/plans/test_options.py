@@ -16,6 +16,7 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.mechanisms import claim
 from overclaim.mechanisms.measures.stated import MEASURES
 from overclaim.mechanisms.relation import relation_names
+from overclaim.mechanisms.view import VIEWS
 from overclaim.reports.command_line.cli import main
 
 #: What Python alone takes: pairs of inputs as objects, how an audit is carried out, and the words of a `Claim`.
@@ -57,7 +58,7 @@ def test_copies_of_names_are_those_of_the_rooms():
     assert options.LARGEST == execution.LARGEST
     assert options.STOPS == execution.STOPS
     assert options.LOSSES == claim.LOSS_SET_NAMES
-    assert options.SURFACES == claim.SURFACES
+    assert tuple(VIEWS) == options.SURFACES
     assert options.EXPECTATIONS == claim.EXPECTATIONS
     assert list(options.RELATIONS) == relation_names()
 

@@ -36,6 +36,7 @@ from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simp
 from overclaim.mechanisms.elementary import cos_turns, exp, log
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.philox import LANES, CounterDraws, lanes, philox
+from overclaim.mechanisms.view import VIEWS
 from overclaim.tests.support.command_line import overclaim
 
 #: Runs: several whole blocks of lanes and a part of one.
@@ -55,8 +56,8 @@ def assert_same(learner, worlds, *, surface="actions", runs=RUNS, seed=0):
     An arm differs where a uniform falls between two roundings of a probability: less than 1e-12 for each of some
     1e4 arms here, and the seed is fixed.
     """
-    fast = kernels.play(learner, worlds, CounterDraws(seed), runs, surface=surface)
-    slow = play(learner, worlds, CounterDraws(seed), runs, surface=surface)
+    fast = kernels.play(learner, worlds, CounterDraws(seed), runs, view=VIEWS[surface])
+    slow = play(learner, worlds, CounterDraws(seed), runs, view=VIEWS[surface])
     np.testing.assert_array_equal(fast.left, slow.left)
     assert fast.actions.dtype == slow.actions.dtype
     if slow.actions.dtype.kind == "i":

@@ -20,6 +20,7 @@ from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Purpose, Stage
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.view import RELEASE
 
 PAIR = Pair(np.ones((6, 2)), np.vstack([np.zeros((1, 2)), np.ones((5, 2))]))
 LEARNER = BatchedLaplace(inner=Exp3(arms=2, eta=1.0, gamma=0.1), epsilon=1.0, batch=2)
@@ -64,11 +65,11 @@ def test_both_worlds_share_everything_but_the_differing_round():
 
 
 def test_releases_are_those_that_actions_can_use():
-    seen = play(LEARNER, PAIR, Draws(0), 10, surface="release")
+    seen = play(LEARNER, PAIR, Draws(0), 10, view=RELEASE)
     assert seen.releases is not None
     assert seen.releases.shape == (2, 10)  # three batches of two; the last one's release reaches no action
     tree = Ftrl(domain=EntropySimplex(2), rounds=6, eta=1.0, noise=Laplace(1.0))
-    released = play(tree, PAIR, Draws(0), 10, surface="release").releases
+    released = play(tree, PAIR, Draws(0), 10, view=RELEASE).releases
     assert released is not None
     assert released.shape == (5, 2, 10)
 

@@ -33,6 +33,7 @@ from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.one_shot.zoo import zoo
+from overclaim.mechanisms.view import RELEASE
 from overclaim.reports.upper_words import binding, trace_lines
 from overclaim.testing import laplace
 
@@ -124,7 +125,7 @@ def test_exact_values_of_releases_are_met():
         learner = prepared.target
         pairs = prepared.pairs or first_round(alphabet_of(learner, claim), prepared.rounds, batch_of(learner))
         try:
-            exact = exact_epsilon(learner, pairs[0], surface=claim.surface, deltas=(claim.delta,))[claim.delta]
+            exact = exact_epsilon(learner, pairs[0], view=claim.view, deltas=(claim.delta,))[claim.delta]
         except NotExactError:
             continue
         if task.target.endswith("private-bandit-gaussian"):  # a path has the worse of two directions
@@ -238,7 +239,7 @@ def test_a_bound_for_every_pair_of_a_ball_holds_between_its_axes_and_its_diagona
 def exact_of(traced, pair, delta):
     entry = lookup("agarwal-singh/ftrl-ball")
     learner = entry.build(entry.setting(rounds=2, arms=3, epsilon=0.7, delta=delta))
-    return exact_epsilon(learner, pair, surface="release", deltas=(delta,))[delta]
+    return exact_epsilon(learner, pair, view=RELEASE, deltas=(delta,))[delta]
 
 
 @pytest.mark.parametrize(

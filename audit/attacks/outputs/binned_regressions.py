@@ -14,7 +14,7 @@ from scipy import special
 
 from ....mechanisms.draws import Floats
 from ...encoding.columns import equal
-from ...encoding.features import LabelledView, Labels, View
+from ...encoding.features import Columns, LabelledColumns, Labels
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import Codes, Places
 from .count_tables import REPEATED, kinds_of
@@ -220,7 +220,7 @@ class BinnedRegression(OutputAttack):
         """The attack's name in the record."""
         return "regression on bins of the least" if self.least else "regression on bins"
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Fit the weights."""
         parts = train.once(("parts", self.least), lambda: list(_parts(train, least=self.least)))
         if not parts or train.of_one_world:
@@ -234,7 +234,7 @@ class BinnedRegression(OutputAttack):
         tables = runs.once(("coded", self.least), coded).tables(self.step)
         read = [(part, table) for part, table in zip(parts, tables, strict=True) if table.any()]
 
-        def score(view: View) -> Floats:
+        def score(view: Columns) -> Floats:
             total = np.zeros(view.columns.shape[1])
             for part, table in read:
                 codes, weights = part.of(view)
@@ -249,13 +249,13 @@ class BinnedRegression(OutputAttack):
 class _Part:
     """What is read of a run: see `Coded`. `times` is a value whose share of the columns is the weight."""
 
-    codes: Callable[[View], Codes]
+    codes: Callable[[Columns], Codes]
     size: int
     ordered: bool
     times: float | None = None
     jump: int = 0
 
-    def of(self, view: View) -> tuple[Codes, Floats | None]:
+    def of(self, view: Columns) -> tuple[Codes, Floats | None]:
         """Return the codes of runs, and their weights if they are not 1."""
         codes = view.once(self.codes, lambda: self.codes(view))
         if self.times is None:
@@ -264,7 +264,7 @@ class _Part:
         return codes, same.sum(axis=0, dtype=np.int32) / len(same)
 
 
-def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
+def _parts(train: LabelledColumns, *, least: bool) -> Iterator[_Part]:
     columns, special = train.features.columns, train.features.with_specials
     few = train.thinned(SCREENED)
     for group in ([i for i, column in enumerate(columns) if column.discrete], special):
@@ -276,7 +276,7 @@ def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
                 continue
             yield from (_Part(partial(_kind, i), columns[i].values.size + 1, ordered=False) for i in group)
     numbers = [i for i, column in enumerate(columns) if not column.discrete and not (least and i in special)]
-    sources: list[Callable[[View], Floats]] = [partial(_numbers, i) for i in numbers]
+    sources: list[Callable[[Columns], Floats]] = [partial(_numbers, i) for i in numbers]
     if least:
         sources.append(_least)
     elif len(numbers) == len(columns) > 1 and not special:
@@ -295,30 +295,30 @@ def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
         yield from (_Part(bins, UNIFORM + 1, ordered=True, times=value) for value in (*values[:2], math.nan))
 
 
-def _numbers(index: int, view: View) -> Floats:
+def _numbers(index: int, view: Columns) -> Floats:
     return view.numbers(index)
 
 
-def _least(view: View) -> Floats:
+def _least(view: Columns) -> Floats:
     return view.least
 
 
-def _step(index: int, view: View) -> Floats:
+def _step(index: int, view: Columns) -> Floats:
     """Return the difference of a column from the one before it."""
     difference: Floats = view.columns[index] - view.columns[index - 1]
     return difference
 
 
-def _kind(index: int, view: View) -> Codes:
+def _kind(index: int, view: Columns) -> Codes:
     return view.kinds(index)
 
 
-def _place(group: Sequence[int], places: Places, view: View) -> Codes:
+def _place(group: Sequence[int], places: Places, view: Columns) -> Codes:
     """Return the place of the special values of some columns among the patterns that are known."""
     return places(kinds_of(group, view))
 
 
-def _bins(source: Callable[[View], Floats], low: float, per_unit: float, view: View) -> Codes:
+def _bins(source: Callable[[Columns], Floats], low: float, per_unit: float, view: Columns) -> Codes:
     """Return the bin of each number, all of the same width, the outermost without end; one more than all for none."""
     numbers = source(view)
     codes = np.empty(numbers.size, dtype=np.uint8)

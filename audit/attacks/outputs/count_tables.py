@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
-from ...encoding.features import Features, LabelledView, Labels, View
+from ...encoding.features import Columns, Features, LabelledColumns, Labels
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import Places
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
@@ -70,7 +70,7 @@ class Table(OutputAttack):
         """The attack's name in the record."""
         return "table of outcomes" if self.projection == "all" else f"table of {self.projection}"
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Count the outcomes of the training runs."""
         codes = _Codes(train.features, self.projection)
         keys, known = codes(train)
@@ -78,7 +78,7 @@ class Table(OutputAttack):
         if not outcomes.size:
             return nothing
         lookup, prior, weight = Places.of(outcomes, codes.size), np.full(outcomes.size, 0.5), 1.0
-        fallback: Callable[[View], Floats] | None = None
+        fallback: Callable[[Columns], Floats] | None = None
         few = FEW_OUTCOMES if train.coupled else FEWER_OUTCOMES
         if self.smooth and outcomes.size > few and len(train.features.rows) > 2:
             fallback = Logistic().learn(train)
@@ -89,7 +89,7 @@ class Table(OutputAttack):
         ratios = log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))
         table = np.append(ratios, 0.0)  # of strange outcomes
 
-        def score(view: View) -> Floats:
+        def score(view: Columns) -> Floats:
             keys, known = codes(view)
             places = lookup(keys)
             if not known.all():
@@ -103,7 +103,7 @@ class Table(OutputAttack):
         return score
 
     @staticmethod
-    def projections(view: View) -> dict[str, int]:
+    def projections(view: Columns) -> dict[str, int]:
         """Return the projections that training runs repeat often enough, with the number of outcomes among them."""
         step = -(-view.columns.shape[1] // SCREENED)
         screened = view.part(slice(None, None, step))
@@ -148,7 +148,7 @@ class _Codes:
         size = float(np.prod(np.array(self.sizes, dtype=np.float64)))
         self.size = int(size) if size < 2.0**62 else 0  # the numbers are 64-bit integers
 
-    def __call__(self, view: View) -> tuple[NDArray[np.int64], Labels]:
+    def __call__(self, view: Columns) -> tuple[NDArray[np.int64], Labels]:
         """Return the numbers of the outcomes, and which are possible as training saw them."""
         runs = view.columns.shape[1]
         keys, known = np.zeros(runs, dtype=np.int64), np.ones(runs, dtype=np.bool_)
@@ -179,24 +179,24 @@ class Patterns(OutputAttack):
     name, log_odds = "table of patterns", True
 
     @staticmethod
-    def keys(view: View) -> NDArray[np.int64]:
+    def keys(view: Columns) -> NDArray[np.int64]:
         """Return a number for which columns hold which special value, (runs,); all 0 where there are too many."""
         return kinds_of(range(len(view.columns)), view)
 
     @classmethod
-    def is_worth(cls, view: View) -> bool:
+    def is_worth(cls, view: Columns) -> bool:
         """Tell whether some numbers are special, in patterns that training runs repeat."""
         step = -(-view.columns.shape[1] // SCREENED)
         many = np.unique(cls.keys(view.part(slice(None, None, step)))).size
         return not view.features.discrete and 2 <= many <= MOST_PATTERNS
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Count."""
         patterns, places = np.unique(self.keys(train), return_inverse=True)
         rest, within = train.clean.sum(axis=0), (places == place for place in range(patterns.size))
         parts = [binned_odds(rest[here], train.left[here]) for here in within]
 
-        def score(view: View) -> Floats:
+        def score(view: Columns) -> Floats:
             keys, rest = self.keys(view), view.clean.sum(axis=0)
             scores = np.zeros(keys.size)
             for pattern, odds in zip(patterns, parts, strict=True):
@@ -207,7 +207,7 @@ class Patterns(OutputAttack):
         return score
 
 
-def kinds_of(group: Sequence[int], view: View) -> NDArray[np.int64]:
+def kinds_of(group: Sequence[int], view: Columns) -> NDArray[np.int64]:
     """Return a number for which special values some columns have; all 0 where there are too many."""
     columns = [view.features.columns[i] for i in group]
     keys = np.zeros(view.columns.shape[1], dtype=np.int64)
@@ -237,7 +237,7 @@ class ByCategory(OutputAttack):
     name, log_odds = "table by category", True
 
     @classmethod
-    def worth(cls, train: LabelledView) -> list[ByCategory]:
+    def worth(cls, train: LabelledColumns) -> list[ByCategory]:
         """Return those of the first columns with categories that repeat themselves, where others depend on them."""
         if train.coupled or train.of_one_world or len(train.features.columns) < 2:
             return []
@@ -247,7 +247,7 @@ class ByCategory(OutputAttack):
         some = [i for i in coded if np.unique(few.columns[i]).size in many]
         return [cls(i) for i in some[:MOST_BESIDE] if _ByCategory.of(few, i).gain >= DEPENDS]
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Count."""
         return _ByCategory.of(train.thinned(SCREENED), self.index)
 
@@ -274,7 +274,7 @@ class _ByCategory:
     gain: float
 
     @classmethod
-    def of(cls, train: LabelledView, index: int) -> _ByCategory:
+    def of(cls, train: LabelledColumns, index: int) -> _ByCategory:
         """Count."""
         left = train.left
         known, codes = np.unique(train.columns[index], return_inverse=True)
@@ -290,7 +290,7 @@ class _ByCategory:
             gain += more
         return cls(index, known, alone, beside, gain)
 
-    def __call__(self, view: View) -> Floats:
+    def __call__(self, view: Columns) -> Floats:
         """Return the log odds; 0 for a category that training has not seen."""
         row = view.columns[self.index]
         codes = np.searchsorted(self.known, row).clip(max=self.known.size - 1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....mechanisms.draws import Floats
 from ....mechanisms.noise import Laplace
-from ...encoding.features import LabelledView, Outputs, View
+from ...encoding.features import Columns, LabelledColumns, Outputs
 from ..protocol import Scorer
 from .learned import OutputAttack, nothing
 
@@ -123,11 +123,11 @@ class Preimages(OutputAttack):
         """Tell whether a mechanism says what its sampler is and what that is added to."""
         return isinstance(mechanism, HasSampler)
 
-    def fit(self, mechanism: Any, pair: Any, train: LabelledView) -> Scorer[View]:
+    def fit(self, mechanism: Any, pair: Any, train: LabelledColumns) -> Scorer[Columns]:
         """Learn nothing: the sampler is known. The released number is the first column."""
         ratio = PreimageRatio(mechanism.noise, mechanism.mean(pair.left), mechanism.mean(pair.right))
         return Scorer(self.name, lambda view: ratio(view.columns[0]))
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Learn nothing: see `fit`."""
         return nothing

@@ -17,7 +17,7 @@ from scipy import special
 
 from ....mechanisms.draws import Floats
 from ...encoding.columns import FEW_VALUES
-from ...encoding.features import Feature, LabelledView, Labels, View
+from ...encoding.features import Columns, Feature, LabelledColumns, Labels
 from ...statistics.bounds.rounding import rounded
 from ..protocol import log_ratio
 from .learned import SCREENED, quantiles, worth_of
@@ -52,7 +52,7 @@ class Bins:
     specials: int
 
     @classmethod
-    def of(cls, train: View, index: int, *, discrete: int, numbers: int) -> Bins:
+    def of(cls, train: Columns, index: int, *, discrete: int, numbers: int) -> Bins:
         """Return so many bins at most, between quantiles; a discrete column's are its values, if they are fewer."""
         column = train.features.columns[index]
         if column.discrete and column.values.size < discrete:
@@ -70,7 +70,7 @@ class Bins:
         """How many cells there are."""
         return self.specials + 1 + len(self.edges)
 
-    def __call__(self, view: View) -> Numbers:
+    def __call__(self, view: Columns) -> Numbers:
         """Return the cell of each run; 0 for a value of a discrete column that training has not seen."""
         bins = np.searchsorted(self.edges, view.clean_row(self.index), "right")
         if not self.specials:
@@ -90,7 +90,7 @@ class Cells:
         """How many there are."""
         return math.prod(one.size for one in self.bins)
 
-    def __call__(self, view: View) -> Numbers:
+    def __call__(self, view: Columns) -> Numbers:
         """Return the cell of each run."""
         cells = self.bins[0](view)
         for one in self.bins[1:]:
@@ -106,7 +106,7 @@ class Comparison:
     other: int
     size = 3
 
-    def __call__(self, view: View) -> Numbers:
+    def __call__(self, view: Columns) -> Numbers:
         """Return 0 where the first is less, 1 where neither is, 2 where it is more."""
         one, other = view.columns[self.one], view.columns[self.other]
         order: Numbers = 1 + (one > other).astype(np.int64) - (one < other)
@@ -121,7 +121,7 @@ class Remainder:
     size: int
     sides: bool = False
 
-    def __call__(self, view: View) -> Numbers:
+    def __call__(self, view: Columns) -> Numbers:
         """Return the remainder of each run."""
         total = np.zeros(view.columns.shape[1])
         for i in self.columns:
@@ -142,7 +142,7 @@ class Part:
     period: int
     size: int
 
-    def __call__(self, view: View) -> Numbers:
+    def __call__(self, view: Columns) -> Numbers:
         """Return the bin of each run."""
         row = view.columns[self.index]
         part = np.mod(np.where(np.isfinite(row), row, 0.0), self.period) / self.period
@@ -172,7 +172,7 @@ class Interacting(Logistic):
 
     name = "logistic regression with pairs"
 
-    def rows_of(self, train: LabelledView) -> list[Feature]:
+    def rows_of(self, train: LabelledColumns) -> list[Feature]:
         """Return the features, and the log odds of every code."""
         return [*train.features.rows, *(_Counted.of(code, train) for code in self.codes)]
 
@@ -189,19 +189,19 @@ class _Counted:
     table: Floats
 
     @classmethod
-    def of(cls, code: Code, train: LabelledView) -> _Counted:
+    def of(cls, code: Code, train: LabelledColumns) -> _Counted:
         """Count, and shrink towards even odds as much as the runs say."""
         codes = code(train)
         worth = worth_of(np.full(code.size, 0.5), codes, train.left) / 2
         return cls(code, log_ratio(codes, train.left, code.size, worth, worth))
 
-    def __call__(self, view: View) -> Floats:
+    def __call__(self, view: Columns) -> Floats:
         """Look the log ratios up."""
         looked_up: Floats = self.table[view.once(self.code, lambda: self.code(view))]
         return looked_up
 
 
-def interactions(train: LabelledView) -> tuple[Code, ...]:
+def interactions(train: LabelledColumns) -> tuple[Code, ...]:
     """Return what columns say together of the worlds and do not say apart: the codes that say most, if any do.
 
     The shares of a pair's cells in the two worlds differ by more than they would if the columns were independent in
@@ -218,7 +218,7 @@ def interactions(train: LabelledView) -> tuple[Code, ...]:
     return tuple(code for _, code in sorted(found, key=lambda one: -one[0])[:MOST_TAKEN])
 
 
-def _cells(train: LabelledView, rare: float) -> Iterator[tuple[float, Cells]]:
+def _cells(train: LabelledColumns, rare: float) -> Iterator[tuple[float, Cells]]:
     """Yield the pairs of columns whose cells say most: by counts of all pairs of cells."""
     columns = range(len(train.features.columns))
     most, rough = max(2, WIDTH // len(columns)), train.thinned(COMPARED_RUNS)
@@ -258,7 +258,7 @@ def _cells(train: LabelledView, rare: float) -> Iterator[tuple[float, Cells]]:
         yield excess_of, Cells(tuple(Bins.of(train, i, discrete=FEW_VALUES + 1, numbers=FINE_BINS) for i in pair))
 
 
-def _triples(train: LabelledView) -> _Found:
+def _triples(train: LabelledColumns) -> _Found:
     """Yield the triples of columns whose sides say something: by how their third central moment differs."""
     few = train.thinned(COMPARED_RUNS)
     bins = [Bins.of(few, i, discrete=2, numbers=2) for i in range(min(len(train.features.columns), MOST_TRIPLED))]
@@ -285,7 +285,7 @@ def _triples(train: LabelledView) -> _Found:
             yield float(told[j, k]) - 1, Cells(tuple(bins[column] for column in triple))
 
 
-def _comparisons(train: LabelledView, rare: float, pairs: Sequence[tuple[int, ...]]) -> _Found:
+def _comparisons(train: LabelledColumns, rare: float, pairs: Sequence[tuple[int, ...]]) -> _Found:
     """Yield the pairs of columns with many values whose order, or being equal, says something.
 
     All of the first such columns are compared, and the pairs of others that say something together. What it would say
@@ -315,7 +315,7 @@ def _comparisons(train: LabelledView, rare: float, pairs: Sequence[tuple[int, ..
             yield float(best[j]) - 1, Comparison(one, those[j])
 
 
-def _remainders(train: LabelledView, rare: float) -> _Found:
+def _remainders(train: LabelledColumns, rare: float) -> _Found:
     """Yield the remainders of the whole row that say something."""
     columns, few = train.features.columns, train.thinned(SCREENED)
     whole = tuple(i for i, one in enumerate(columns) if one.whole or (one.discrete and _are_whole(one.values)))
@@ -327,7 +327,7 @@ def _remainders(train: LabelledView, rare: float) -> _Found:
         yield from _telling(code, few, rare)
 
 
-def _parts(train: LabelledView, rare: float) -> _Found:
+def _parts(train: LabelledColumns, rare: float) -> _Found:
     """Yield the fractions and last digits that say something, of the first columns whose numbers are far apart."""
     few = train.thinned(COMPARED_RUNS)
     wide = [(i, one) for i, one in enumerate(train.features.columns) if not (one.discrete or one.transform)]
@@ -337,7 +337,7 @@ def _parts(train: LabelledView, rare: float) -> _Found:
             yield from _telling(part, few, rare)
 
 
-def _telling(code: Remainder | Part, few: LabelledView, rare: float) -> _Found:
+def _telling(code: Remainder | Part, few: LabelledColumns, rare: float) -> _Found:
     """Yield a code with how much more it says than chance, if that is rare."""
     places = code(few)
     times = [np.bincount(places[world], minlength=code.size) for world in (few.left, ~few.left)]

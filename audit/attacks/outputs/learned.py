@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
-from ...encoding.features import Features, LabelledView, Labels, Outputs, View
+from ...encoding.features import Columns, Features, LabelledColumns, Labels, Outputs
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import reached
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
@@ -46,7 +46,7 @@ def binned_odds(values: Floats, left: Labels) -> Callable[[Floats], Floats]:
     return lambda others: table[reached(edges, others)[0]]
 
 
-def on_outputs(attack: Scorer[View], encoder: Callable[[Outputs], Floats], features: Features) -> Scorer[Outputs]:
+def on_outputs(attack: Scorer[Columns], encoder: Callable[[Outputs], Floats], features: Features) -> Scorer[Outputs]:
     """Return a fitted attack on features as one on the raw outputs that they are made from."""
     return Scorer(attack.name, lambda outputs: attack.score(features.view(encoder(outputs))))
 
@@ -79,11 +79,11 @@ class OutputAttack(ABC):
         handicap = COARSE * abs(best) if self.coarse and math.isfinite(best) else 0.0
         return worth > best + handicap
 
-    def fit(self, mechanism: object, pair: object, train: LabelledView) -> Scorer[View]:
+    def fit(self, mechanism: object, pair: object, train: LabelledColumns) -> Scorer[Columns]:
         """Return the score, fitted on training runs."""
         return Scorer(self.name, self.learn(train))
 
-    def cross_fitted(self, mechanism: object, pair: object, train: LabelledView) -> Floats:
+    def cross_fitted(self, mechanism: object, pair: object, train: LabelledColumns) -> Floats:
         """Return the scores of all runs, of each by the attack as it was fitted on the other half of them."""
         if not self.needs_other_runs:
             return self.fit(mechanism, pair, train).score(train)
@@ -94,7 +94,7 @@ class OutputAttack(ABC):
         return scores
 
     @abstractmethod
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Return the evidence for the left world, (runs,), as a function of views."""
 
 
@@ -111,7 +111,7 @@ class SingleFeature(OutputAttack):
         """The attack's name in the record."""
         return f"single feature ({'' if self.sign > 0 else 'minus '}{self.feature})"
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Learn nothing."""
         feature = train.features.rows[self.index]
         return lambda view: self.sign * rounded(feature(view))
@@ -131,7 +131,7 @@ class Histogram(OutputAttack):
         """The attack's name in the record."""
         return f"histogram ({self.feature})"
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Count."""
         feature = train.features.rows[self.index]
         odds = binned_odds(feature(train), train.left)
@@ -162,7 +162,7 @@ def worth_of(prior: Floats, places: NDArray[np.int64], left: Labels) -> float:
     return PRIORS[int(np.argmax(rounded(np.array(evidence), 6)))]
 
 
-def nothing(view: View) -> Floats:
+def nothing(view: Columns) -> Floats:
     """Return the score of an attack that had nothing to learn from: 0 for every run."""
     return np.zeros(view.columns.shape[1])
 
@@ -173,7 +173,7 @@ class Boosting(OutputAttack):
 
     name, log_odds = "gradient boosting", True
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Grow the trees."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -191,7 +191,7 @@ class Boosting(OutputAttack):
         sample = train.thinned(BOOSTED)
         model.fit(features.matrix(sample), sample.left)
 
-        def score(view: View) -> Floats:
+        def score(view: Columns) -> Floats:
             odds: Floats = model.decision_function(features.matrix(view))
             return rounded(odds)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....mechanisms.draws import Floats
 from ...encoding.columns import of_sorted
-from ...encoding.features import LabelledView, Labels
+from ...encoding.features import LabelledColumns, Labels
 from ...statistics.bounds.rounding import best
 from .binned_regressions import BinnedRegression
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ByCategory, Patterns, Table
@@ -32,7 +32,7 @@ SEPARABLE = 4
 BIN_STEPS, SEARCH_STEP, CURVE_STEP = (0.01, 0.003, 0.001), 0.003, 0.01
 
 
-def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
+def attacks_on(train: LabelledColumns, *, thorough: bool) -> list[OutputAttack]:
     """Return the attacks worth fitting on these training runs.
 
     Parameters
@@ -74,7 +74,7 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
     return worth
 
 
-def screen(train: LabelledView, most: int) -> dict[int, float]:
+def screen(train: LabelledColumns, most: int) -> dict[int, float]:
     """Return the features that tell the worlds apart best, and the sign of each whose best tail is of its own world.
 
     They are best by information over all bins, or by their best tail. All are looked at on few runs, and the better
@@ -88,7 +88,7 @@ def screen(train: LabelledView, most: int) -> dict[int, float]:
     return dict(list(_best_rows(train.every(step), rows).items())[:most])
 
 
-def _best_rows(train: LabelledView, rows: Sequence[int]) -> dict[int, float]:
+def _best_rows(train: LabelledColumns, rows: Sequence[int]) -> dict[int, float]:
     """Return some features with their signs, best first, by either criterion in turn."""
     told = [_told(train.features.rows[i](train), train.left) for i in rows]
     orders = np.argsort([[-one[k] for one in told] for k in (0, 1)], kind="stable")

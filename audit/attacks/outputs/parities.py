@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
-from ...encoding.features import LabelledView, Labels, View
+from ...encoding.features import Columns, LabelledColumns, Labels
 from ...statistics.bounds.rounding import rounded
 from .learned import SCREENED, OutputAttack
 
@@ -49,7 +49,7 @@ class Parities(OutputAttack):
     name = "parities of a row number"
 
     @classmethod
-    def worth(cls, train: LabelledView) -> list[Parities]:
+    def worth(cls, train: LabelledColumns) -> list[Parities]:
         """Return those of the first columns of rows and of bits that say something."""
         if train.coupled or train.of_one_world:
             return []
@@ -60,18 +60,18 @@ class Parities(OutputAttack):
         those = product(rows[:MOST_READ], bits, [None, *codes[:MOST_READ]])
         return [one for one in starmap(cls, those) if one.bit != one.drawn and one._weights(few).any()]
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Weigh the parities."""
         told = _of_parities(self._weights(train.thinned(SCREENED)))
 
-        def score(view: View) -> Floats:
+        def score(view: Columns) -> Floats:
             rows = _rows_of(view.columns[self.row])
             signs = np.where(rows < told.shape[1], self._signs(view), 0.0)
             return rounded(signs * told[self._hashes(view), rows % told.shape[1]])
 
         return score
 
-    def _weights(self, train: LabelledView) -> Floats:
+    def _weights(self, train: LabelledColumns) -> Floats:
         """Return how far every parity goes with the left world, of each hash; 0 where that may be by chance."""
         rows, hashes, left = _rows_of(train.columns[self.row]), self._hashes(train), train.left
         size = 1 << int(rows.max()).bit_length()
@@ -84,12 +84,12 @@ class Parities(OutputAttack):
         runs = np.maximum(np.bincount(hashes, minlength=count), 1)[:, None]
         return np.where(rounded(np.abs(sums)) > rounded(surely), sums / runs, 0.0)
 
-    def _hashes(self, view: View) -> NDArray[np.intp]:
+    def _hashes(self, view: Columns) -> NDArray[np.intp]:
         """Return which hash was drawn, from 1 on; 0 for others."""
         zeros = np.zeros(view.columns.shape[1], dtype=np.intp)
         return zeros if self.drawn is None else zeros + view.kinds(self.drawn)
 
-    def _signs(self, view: View) -> Floats:
+    def _signs(self, view: Columns) -> Floats:
         """Return the bit as 1 or -1; 0 where row or bit is none."""
         signs = np.array([0.0, 1.0, -1.0])[view.kinds(self.bit)]
         return np.where(_are_rows(view.columns[self.row]), signs, 0.0)

@@ -14,7 +14,7 @@ import scipy  # its parts load when first used
 from scipy import special
 
 from ....mechanisms.draws import Floats
-from ...encoding.features import Feature, LabelledView, Labels, View
+from ...encoding.features import Columns, Feature, LabelledColumns, Labels
 from ...statistics.bounds.rounding import best, rounded, significant
 from ..protocol import log_losses
 from .learned import OutputAttack, nothing
@@ -49,7 +49,7 @@ class Logistic(OutputAttack):
 
     name, log_odds = "logistic regression", True
 
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Fit the regressions."""
         if train.of_one_world:
             return nothing
@@ -64,7 +64,7 @@ class Logistic(OutputAttack):
             return LinearOdds.fit(matrix, left)
         return LinearOdds.best_of([*LinearOdds.fits(matrix, left), LinearOdds.stepwise(matrix, left)], matrix, left)
 
-    def rows_of(self, train: LabelledView) -> Sequence[Feature]:
+    def rows_of(self, train: LabelledColumns) -> Sequence[Feature]:
         """Return what the regression is on."""
         return train.features.rows
 
@@ -86,12 +86,12 @@ class OnColumns(Logistic):
     name, log_odds = "logistic regression on columns", False
 
     @staticmethod
-    def is_worth(train: LabelledView) -> bool:
+    def is_worth(train: LabelledColumns) -> bool:
         """Tell whether there are many columns, and few runs for each: of more a regression on all learns as much."""
         columns = len(train.features.columns)
         return columns > FEW_FEATURES and train.left.size < MANY_RUNS * columns and not train.features.discrete
 
-    def rows_of(self, train: LabelledView) -> list[Feature]:
+    def rows_of(self, train: LabelledColumns) -> list[Feature]:
         """Return what the regression is on."""
         return [methodcaller("clean_row", i) for i in range(len(train.features.columns))]
 

@@ -19,6 +19,7 @@ from overclaim.learners.conversions.batched import BatchedLaplace
 from overclaim.learners.conversions.expert_advice import ExpertAdvice
 from overclaim.learners.problems.advice import Advice, graded_advice
 from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.view import RELEASE
 from overclaim.tests.support.tapes import Tape
 
 #: Every statistical test here accuses a right implementation with at most this probability.
@@ -129,7 +130,7 @@ def test_batched_exp4_equals_its_twin_on_the_same_draws(epsilon, tau):
     learner = BatchedExp4(advice=advice, eta=0.8, gamma=0.1, tau=tau, epsilon=epsilon, delta=0.01)
     scale = 0.0 if epsilon == math.inf else 3 * ARMS * math.sqrt(EXPERTS * math.log(100)) / (0.1 * tau * epsilon)
     assert learner.noise.scale == pytest.approx(scale)
-    seen = play(learner, pair, draws, 30, surface="release")
+    seen = play(learner, pair, draws, 30, view=RELEASE)
     for run, losses in enumerate(worlds_of(pair, seen.left)):
         played, released = naive_batched_exp4(
             draws.of_run(run), losses, advice.table.tolist(), 0.8, 0.1, tau, learner.noise.scale
@@ -190,7 +191,7 @@ RELEASING = {
 def test_release_minus_mean_is_the_noise(name):
     """Kolmogorov-Smirnov: seed 14, 20,000 runs; the mean in each run's own world."""
     learner, pair = RELEASING[name], random_pair(15, 9, 2)
-    seen = play(learner, pair, Draws(14), 20_000, surface="release")
+    seen = play(learner, pair, Draws(14), 20_000, view=RELEASE)
     feedback = [pair.feedback(t, seen.actions[t], "bandit", seen.left) for t in range(8)]
     noise = seen.releases - learner.release_means(seen.actions, seen.releases, feedback)
     scale = learner.noise.scale

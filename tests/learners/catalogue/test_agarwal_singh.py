@@ -24,6 +24,7 @@ from overclaim.learners.problems.losses import LOSS_SETS
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_delta
 from overclaim.mechanisms.noise import Gaussian, Laplace
+from overclaim.mechanisms.view import RELEASE
 from overclaim.tests.support.plain_play import played
 
 NAMES = [entry.name for entry in agarwal_singh.ENTRIES]
@@ -40,7 +41,7 @@ def test_with_a_natural_logarithm_the_laplace_noise_is_for_that_much_less(losses
     setting = one.setting(losses=losses)
     left, right = np.ones((4, 2)), np.ones((4, 2))
     right[0] = 1 - leaks
-    law = exact_epsilon(one.build(setting, base="e"), Pair(left, right), surface="release", deltas=[0.0])
+    law = exact_epsilon(one.build(setting, base="e"), Pair(left, right), view=RELEASE, deltas=[0.0])
     assert law[0.0] == pytest.approx(leaks / math.log(2), rel=1e-6)
     with pytest.raises(ValueError, match="base must be one of 2, e, 10, got '16'"):
         one.build(setting, base="16")
@@ -139,7 +140,7 @@ def test_the_truth_about_ftrl_over_bodies(name, losses):
         learner = one.build(setting)
         claim = one.claim(setting, neighbours=neighbours, surface="release")
         pairs = first_round(linear_alphabet(claim, setting.arms), setting.rounds, 1)
-        return max(exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0] for pair in pairs)
+        return max(exact_epsilon(learner, pair, view=RELEASE, deltas=(0.0,))[0.0] for pair in pairs)
 
     assert one.losses == losses
     assert worst() == pytest.approx(2, abs=1e-3)
@@ -197,7 +198,7 @@ def test_without_epsilon_there_is_no_noise(name, calibration):
     other = world.copy()
     other[0] = 0
     pair = Pair(world, other)
-    seen = play(learner, pair, Draws(1), 50, surface="release")
+    seen = play(learner, pair, Draws(1), 50, view=RELEASE)
     fed = [
         np.where(seen.left, *(pair.feedback(t, seen.actions[t], learner.feedback, left) for left in (True, False)))
         for t in range(3)

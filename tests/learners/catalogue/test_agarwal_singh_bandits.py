@@ -23,6 +23,7 @@ from overclaim.learners.probes.threshold import Threshold
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.noise import Gaussian, Laplace
+from overclaim.mechanisms.view import RELEASE
 
 ENTRIES = {entry.name.split("/")[1]: entry for entry in agarwal_singh_bandits.ENTRIES}
 WORLDS = Pair([[1.0, 1.0], [0.0, 0.0]], [[-1.0, -1.0], [0.0, 0.0]])
@@ -80,7 +81,7 @@ def test_exact_epsilon_of_the_gaussian_threshold():
     above = [norm.sf((c - loss) / sigma) for loss in (1.0, -1.0)]
     ways = [math.log((above[0] - 0.01) / above[1]), math.log((1 - above[1] - 0.01) / (1 - above[0]))]
     assert exact_epsilon(learner, WORLDS, deltas=(0.01,))[0.01] == pytest.approx(max(ways), abs=1e-4)
-    release = exact_epsilon(learner, WORLDS, surface="release", deltas=(0.01,))[0.01]
+    release = exact_epsilon(learner, WORLDS, view=RELEASE, deltas=(0.01,))[0.01]
     assert release == pytest.approx(gaussian_epsilon(2 / sigma, 0.01))
 
 

@@ -20,6 +20,7 @@ from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_mu
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.view import RELEASE
 
 CLAIM = Claim(epsilon=1.0, losses="lipschitz")
 LAPLACE, GAUSSIAN = (
@@ -112,7 +113,7 @@ def test_releases_are_their_means_plus_noise(entry, dim):
     chosen = setting(16, arms=dim, delta=1e-2 if entry is GAUSSIAN else 0.0)
     bandit = entry.build(chosen)
     pair = pairs(bandit)[0]
-    block = play(bandit, pair, Draws(2), 4000, surface="release")
+    block = play(bandit, pair, Draws(2), 4000, view=RELEASE)
     assert block.releases.shape == (3, 2 * dim, 4000)
     fed = [pair.feedback(t, block.actions[t], "bandit", block.left) for t in range(16)]
     noise = block.releases - bandit.release_means(block.actions, block.releases, fed)
@@ -124,7 +125,7 @@ def test_releases_are_their_means_plus_noise(entry, dim):
 
 def largest_ratio(bandit, pair, runs=4000):
     """Return the largest log ratio of releases: for Laplace noise, epsilon where its atoms are met."""
-    block = play(bandit, pair, Draws(3), runs, surface="release")
+    block = play(bandit, pair, Draws(3), runs, view=RELEASE)
     total = np.zeros(runs)
     for sign, world in ((1, True), (-1, False)):
         fed = [pair.feedback(t, block.actions[t], "bandit", world) for t in range(pair.rounds)]

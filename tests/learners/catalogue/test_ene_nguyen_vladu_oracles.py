@@ -18,6 +18,7 @@ from overclaim.learners.problems.domains import ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.view import RELEASE
 
 ENTRIES = {entry.name.split("/")[1]: entry for entry in ene_nguyen_vladu_oracles.ENTRIES}
 VERTICES = {
@@ -124,7 +125,7 @@ def test_doubling_releases_what_its_learners_do_at_scale_one():
 
     learner = Doubling(build=build, first=4)
     pair = Pair(*ene_nguyen_vladu_oracles.gradient_pair(24, 2))
-    block = play(learner, pair, Draws(1), 2000, surface="release")
+    block = play(learner, pair, Draws(1), 2000, view=RELEASE)
     assert len(block.releases) == 3 + 7 + 11
     fed = [pair.feedback(t, block.actions[t], "full", block.left) for t in range(23)]
     noise = block.releases - learner.release_means(block.actions, block.releases, fed)

@@ -23,6 +23,7 @@ from overclaim.learners.problems.losses import Linear, Quadratic, Switch
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import L2Laplace
+from overclaim.mechanisms.view import RELEASE, VIEWS
 
 CLAIM = Claim(epsilon=1.0, losses="lipschitz")
 ENTRIES = {entry.name.split("/")[1]: entry for entry in smith_thakurta.ENTRIES if entry.losses == "lipschitz"}
@@ -122,7 +123,7 @@ def test_releases_are_their_means_plus_noise(name, dim):
     entry, chosen = ENTRIES[name], setting(27, arms=dim)
     learner, pair = entry.build(chosen), worst(name, 27, arms=dim)
     pair = Pair(pair.left[:8], pair.right[:8])
-    block = play(learner, pair, Draws(5), 4000, surface="release")
+    block = play(learner, pair, Draws(5), 4000, view=RELEASE)
     fed = [pair.feedback(t, block.actions[t], learner.feedback, block.left) for t in range(8)]
     noise = block.releases - learner.release_means(block.actions, block.releases, fed)
     for node in noise:
@@ -239,9 +240,9 @@ def bound(learner, pair, surface, runs=400_000):
             total += sign * sum(learner.noise.log_density(node) for node in noise)
         return np.round(total, 9)
 
-    pilot = play(learner, pair, Draws(8, 2), 100_000, surface=surface)
+    pilot = play(learner, pair, Draws(8, 2), 100_000, view=VIEWS[surface])
     event = choose_event(score(pilot), pilot.left, delta=0.0, alpha=0.01, runs=runs)
-    fresh = play(learner, pair, Draws(8, 3), runs, surface=surface)
+    fresh = play(learner, pair, Draws(8, 3), runs, view=VIEWS[surface])
     counts = count(event, score(fresh), fresh.left)
     return certify(event, counts, delta=0.0, alpha=1e-7).epsilon_lower
 

@@ -16,6 +16,7 @@ from overclaim.learners.problems.domains import ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear, Quadratic
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import L2Laplace
+from overclaim.mechanisms.view import RELEASE
 
 ENTRIES = {entry.name.split("/")[1]: entry for entry in smith_thakurta_bandits.ENTRIES}
 
@@ -106,7 +107,7 @@ def test_exact_release_at_theorem_17():
     learner = ENTRIES["pftal-bandit-lipschitz"].build(setting(), radius=0.68)
     pair = Pair(*smith_thakurta_bandits.flat_pair(5))
     expected = 3 * 2 / (4 * (1 + 5**-0.25 * 0.68**2 / 2))
-    epsilon = exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0]
+    epsilon = exact_epsilon(learner, pair, view=RELEASE, deltas=(0.0,))[0.0]
     assert epsilon == pytest.approx(expected, abs=1e-4)
     assert epsilon > 1.29
 

@@ -24,6 +24,7 @@ from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.philox import CounterDraws
 from overclaim.mechanisms.statement import Statement
+from overclaim.mechanisms.view import PUBLICATION, RELEASE, VIEWS
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.markdown import markdown
@@ -67,11 +68,11 @@ def test_an_answer_says_nothing_that_an_exact_law_refutes():
     entry = lookup("agarwal-singh/ftrl-cube")
     left, right = np.zeros((4, 2)), np.zeros((4, 2))
     left[0, 0] = right[0, 1] = 1.0
-    law = exact_epsilon(entry.build(entry.setting()), Pair(left, right), surface="release", deltas=[0.0])
+    law = exact_epsilon(entry.build(entry.setting()), Pair(left, right), view=RELEASE, deltas=[0.0])
     assert law[0.0] == pytest.approx(2.0)
     whole = entry.build(entry.setting(losses="unit"))
     worst = max(
-        exact_epsilon(whole, Pair([a, *left[1:]], [b, *left[1:]]), surface="release", deltas=[0.0])[0.0]
+        exact_epsilon(whole, Pair([a, *left[1:]], [b, *left[1:]]), view=RELEASE, deltas=[0.0])[0.0]
         for a, b in product(product((0.0, 1.0), repeat=2), repeat=2)
         if a != b
     )
@@ -247,7 +248,7 @@ def exact(target, pair, surface, **settings):
     }
     entry, delta = lookup(target), settings.get("delta", 0.0)
     learner = entry.build(entry.setting(**{"rounds": len(pair[0]), **settings}), **own)
-    return exact_epsilon(learner, Pair(*pair), surface=surface, deltas=(delta,))[delta]
+    return exact_epsilon(learner, Pair(*pair), view=VIEWS[surface], deltas=(delta,))[delta]
 
 
 EXPERTS = [[1, -1], [1, -1]], [[-1, 1], [1, -1]]
@@ -338,7 +339,7 @@ def test_only_what_is_published_whole_can_be_audited_whole():
     assert "BatchedLaplace publishes nothing" in done.output
     with pytest.raises(NotExactError, match="publishes nothing"):
         exact_epsilon(
-            lookup("asi-raman-talwar/batched-exp3").build(Setting(rounds=2)), Pair(UP, DOWN), surface="publication"
+            lookup("asi-raman-talwar/batched-exp3").build(Setting(rounds=2)), Pair(UP, DOWN), view=PUBLICATION
         )
 
 
@@ -350,14 +351,14 @@ def test_a_publication_has_the_noise_that_it_states_in_every_round(fast):
     learner, pair = entry.build(setting), Pair([[1, 0]] * 4, [[0, 1]] + [[1, 0]] * 3)
     if fast:
         pytest.importorskip("numba")
-        block = kernels.play(learner, pair, CounterDraws(3), 4096, surface="publication")
+        block = kernels.play(learner, pair, CounterDraws(3), 4096, view=PUBLICATION)
         assert block.releases.shape == (4, 2, 4096)
         left = block.releases[3, :, block.left].mean(axis=0)
         assert left == pytest.approx([4, 0], abs=5 * 2 * setting.range / np.sqrt(2048) * 4)
         return
-    assert play(learner, pair, Draws(3), 10, surface="publication").releases.shape == (4, 2, 10)
-    assert play(learner, pair, Draws(3), 10, surface="release").releases.shape == (3, 2, 10)
-    assert check_stated(learner, pair, 0, surface="publication")
+    assert play(learner, pair, Draws(3), 10, view=PUBLICATION).releases.shape == (4, 2, 10)
+    assert play(learner, pair, Draws(3), 10, view=RELEASE).releases.shape == (3, 2, 10)
+    assert check_stated(learner, pair, 0, view=PUBLICATION)
 
 
 def test_the_advice_of_a_round_tells_through_that_rounds_own_action():
