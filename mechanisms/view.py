@@ -13,8 +13,8 @@ class View:
     ----------
     name : str
         The word of command line, plan and Python: `surface`.
-    shows : str
-        In words, for the report: "the adversary sees ...".
+    seen : str
+        What is seen, in words.
     actions : bool
         Whether the actions are seen.
     channel : str
@@ -26,7 +26,7 @@ class View:
     """
 
     name: str
-    shows: str
+    seen: str
     actions: bool = True
     channel: str = ""
     last: bool = False
@@ -42,11 +42,11 @@ class View:
         return self.actions and not self.without_own
 
 
-ACTIONS = View("actions", "all actions")
-RELEASE = View("release", "all actions and the noisy quantities that they depend on", channel="release")
-PUBLICATION = View("publication", "all actions and all noisy quantities", channel="release", last=True)
-JOINT = View("joint", "all actions but those of whoever differs", without_own=True)
-REPORTS = View("reports", "the reports of all rounds", actions=False, channel="report", last=True)
-MODEL = View("model", "the models after all rounds", actions=False, channel="model", last=True)
+ACTIONS = View("actions", "actions")
+RELEASE = View("release", "release", channel="release")
+PUBLICATION = View("publication", "publication", channel="release", last=True)
+JOINT = View("joint", "others' actions", without_own=True)
+REPORTS = View("reports", "reports", actions=False, channel="report", last=True)
+MODEL = View("model", "models", actions=False, channel="model", last=True)
 #: By their words.
 VIEWS = {view.name: view for view in (ACTIONS, RELEASE, PUBLICATION, JOINT, REPORTS, MODEL)}

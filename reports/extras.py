@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..audit.attacks.rules import NotFrozenError
 from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.evidence.frozen import freeze
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
+from ..audit.pipeline.falsify import pair_of
 from ..audit.pipeline.verdict import Result
 from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.tasks import Prepared
@@ -87,10 +88,14 @@ def figures_of(
 
 def traces_of(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return what traces of the audited pair say: bounds from above, leaks, and the cause of what was falsified."""
+    audited: Any = result.pair
+    pair = audited
     if prepared.of_sequences:
+        pair = pair_of(audited.left, audited.right, result.claim, prepared.rounds)
+    if pair is None:
         return {"untraced": "a learner is traced on a pair of loss sequences, and this one was audited on rounds"}
     falsified = result.verdict.value == "FALSIFIED"
-    traces = traced(prepared.played, result.pair, result.claim, falsified=falsified, seed=result.seed)
+    traces = traced(prepared.traced, pair, result.claim, falsified=falsified, seed=result.seed)
     return cast(ClaimRecord, traces)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,9 @@ from ...learners.protocol import Learner
 from ...learners.scalar import arms_of, as_learner, check_target, is_mechanism, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim, check_claim
 from ...mechanisms.relation import BY_FUNCTION, Relation
+from ...mechanisms.view import View
 from ..assumptions.conformance import check_fresh
+from ..attacks.responses import plays_points
 from ..execution.cluster import Cluster
 from ..execution.execution import HERE, Budget, Execution, Memory
 from ..play.learner_mechanism import LearnerMechanism, RoundsPair
@@ -217,7 +220,7 @@ def audit_sequences(
     how = how and how.through(lambda weaker: replace(played, learner=weaker))
     options = None
     if losses_alone:
-        options = _sequences_of(pairs, built, claim, rounds, budget.runs)
+        options = _sequences_of(pairs, built, claim, rounds)
     elif inputs is None:
         left, right = worlds = [game.read(side, "the input has") for side in (left, right)]
         if relation is not None:
@@ -234,11 +237,28 @@ def audit_sequences(
     pair = _as_rounds(result.inputs)
     _check_runs(built, (pair.left, pair.right), budget.seed)
     shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
-    return replace(result, pair=pair, shrunk=shrunk)
+    words = result.event_in_words if plays_points(built) else _by_rounds(result.event_in_words, pair, claim.view)
+    return replace(result, pair=pair, shrunk=shrunk, event_in_words=words)
+
+
+#: A part of what is seen of a learner that plays arms: one row of it.
+_ROW = re.compile(r"\boutput\[(\d+)\]")
+
+
+def _by_rounds(words: str, pair: RoundsPair, view: View) -> str:
+    """Return an event with the rounds of the actions that it names, and whether these are hidden from others."""
+    shown = [t for t in range(pair.rounds) if not (view.without_own and t in pair.own)] if view.actions else []
+    named = {int(row) for row in _ROW.findall(words)}
+    if not named or max(named) >= len(shown):
+        return words
+    told = _ROW.sub(lambda row: f"the action of round {shown[int(row[1])] + 1}", words)
+    if view.without_own or not named <= pair.own:
+        return told
+    return f"{told}; this is the own action of whoever differs, which joint privacy hides: --surface joint"
 
 
 def _sequences_of(
-    pairs: Sequence[Pair] | None, learner: Learner, claim: Claim, rounds: int, runs: int
+    pairs: Sequence[Pair] | None, learner: Learner, claim: Claim, rounds: int
 ) -> list[tuple[object, object]]:
     """Return pairs of losses as sequences of rounds: those given, or the standard ones; ValueError for unfit ones."""
     found = standard_pairs(learner, claim, rounds) if pairs is None else pairs
@@ -246,7 +266,7 @@ def _sequences_of(
     if any(hasattr(loss, "given") for pair in found for world in (pair.left, pair.right) for loss in world):
         shown = "it would show others the actions that are hidden" if claim.view.without_own else "give left and right"
         raise ValueError(f"no loss may depend on earlier actions on the surface {claim.surface}: {shown}")
-    worlds = ([pair.to_json()[side] for side in ("left", "right")] for pair in found)  # type: ignore[literal-required]
+    worlds = ([pair.to_json()[side] for side in ("left", "right")] for pair in found)
     return [(as_sequence(left), as_sequence(right)) for left, right in worlds]
 
 

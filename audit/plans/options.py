@@ -132,7 +132,9 @@ _TABLE = (
         "surface",
         {"enum": list(SURFACES)},
         "choice",
-        "What is seen.  [default: actions, or what a catalogue name alone shows]",
+        "What the adversary sees: actions; release and publication, the noisy quantities too; joint, the actions of "
+        "all but whoever differs; reports and model, what report() or model() returns after each update.  [default: "
+        "actions, or what a catalogue name alone shows]",
     ),
     Option(
         "runs",

@@ -286,7 +286,7 @@ class Task(Request):
         """Return the pair of losses that is given, by itself or as two sequences of rounds; None where none is."""
         if self.pair is None and len(self._given_inputs()) == 2:
             left, right = self.inputs().values()
-            pair = pair_of(left, right, claim, rounds) if claim.view.plays_losses else None
+            pair = pair_of(left, right, claim, rounds)
             return None if pair is None else (pair,)
         return None if self.pair is None else (self.pair,)
 
@@ -357,8 +357,18 @@ class Prepared:
     @property
     def of_sequences(self) -> bool:
         """Whether a learner is audited on sequences of rounds, as a mechanism is on inputs."""
-        given = self.task.has_inputs and self.pairs is None
-        return not self.is_mechanism and (given or seen_on_sequences(self.target, self.claim.view))
+        seen = not self.is_mechanism and seen_on_sequences(self.target, self.claim.view)
+        return self.gives_sequences or seen
+
+    @property
+    def gives_sequences(self) -> bool:
+        """Whether a learner's inputs are sequences of rounds that no pair of losses says as well."""
+        return not self.is_mechanism and self.task.has_inputs and self.pairs is None
+
+    @property
+    def traced(self) -> Any:
+        """What a trace plays: a learner itself, on a pair of losses."""
+        return self.played if self.is_mechanism else self.target
 
     @property
     def played(self) -> Any:

@@ -44,7 +44,7 @@ def trace_task(task: Task) -> TraceJson:
         If it crashes.
     """
     prepared = task.prepare()
-    if prepared.of_sequences:
+    if prepared.gives_sequences:
         raise ValueError(f"{task.target} is traced on a pair of loss sequences: give a pair (--pair), and no inputs")
     claim = prepared.claim
     head: TraceJson = {
@@ -56,7 +56,7 @@ def trace_task(task: Task) -> TraceJson:
     }
     pairs = _pairs(prepared)
     try:
-        tracing, pair = worst_tracing(prepared.played, pairs, claim, seed=task.budget.seed)
+        tracing, pair = worst_tracing(prepared.traced, pairs, claim, seed=task.budget.seed)
     except UntraceableError as error:
         return {**head, "calls": [], "infinite": False, **not_traced(str(error))}
     upper = tracing.pair_upper

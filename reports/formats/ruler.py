@@ -10,6 +10,7 @@ from ...audit.pipeline.blind_spot import words as blind_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
 from ...mechanisms.measures.stated import number_text
+from ...mechanisms.view import VIEWS
 from ..identity import measure as counted
 from ..identity import same_unit
 from ..identity import settings as told
@@ -116,12 +117,13 @@ def setting(claim: ClaimRecord) -> str:
     if is_mechanism(claim):
         relation = str(claim["neighbours"]) if relation_words(claim) else ""
         return ", ".join(word for word in ("mechanism", relation, delta) if word)
+    view = VIEWS.get(claim.get("surface") or "actions")
     words = [
         {"as_published": "as published", None: ""}.get(claim.get("calibration"), str(claim.get("calibration"))),
         {"unit": "losses in [0,\u00a01]", "symmetric": "losses in [-1,\u00a01]"}.get(
             claim.get("losses", ""), str(claim.get("losses") or "")
         ),
-        f"{claim.get('surface') or 'actions'} seen",
+        f"{view.seen if view else claim['surface']} seen",
         "" if claim.get("neighbours", "replace") == "replace" else str(claim["neighbours"]),
         f"T\u00a0=\u00a0{claim['rounds']}" if claim.get("rounds") else "",
         delta,

@@ -18,6 +18,7 @@ from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, Lear
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.view import ACTIONS, RELEASE
 
 EXP3 = Exp3(arms=2, eta=2.0, gamma=0.02)
 
@@ -155,20 +156,20 @@ def test_every_recipe_is_reached():
     three = BatchedLaplace(inner=Exp3(arms=3, eta=1.0), epsilon=1.0, batch=1)
     small = {"high": 0.3, "low": -0.3}
     cases = [
-        (noisy, worlds(2, 2), "actions"),
-        (noisy, worlds(2, 2), "release"),
-        (three, worlds(2, 3), "actions"),
-        (noisy, worlds(40, 2), "actions"),
-        (built("asi-raman-talwar/batched-ftpl", arms=8, rounds=64), worlds(64, 8), "actions"),
-        (EXP3, worlds(40, 2), "actions"),
-        (built("agarwal-singh/ftrl-experts"), worlds(4, 2), "actions"),
-        (built("agarwal-singh/ftrl-experts", arms=3), worlds(4, 3), "actions"),
-        (built("agarwal-singh/ftrl-cube"), worlds(4, 2, **small), "actions"),
-        (built("agarwal-singh/ftrl-ball"), worlds(4, 2, **small), "actions"),
-        (built("agarwal-singh/ftpl-cube", delta=0.01), worlds(4, 2, **small), "actions"),
-        (built("agarwal-singh/ftpl-ball", delta=0.01), worlds(4, 2, **small), "actions"),
-        (built("smith-thakurta/pftal"), worlds(4, 1, low=-1.0), "actions"),
-        (built("ene-nguyen-vladu/private-bandit-laplace", rounds=16), worlds(16, 2, **small), "actions"),
+        (noisy, worlds(2, 2), ACTIONS),
+        (noisy, worlds(2, 2), RELEASE),
+        (three, worlds(2, 3), ACTIONS),
+        (noisy, worlds(40, 2), ACTIONS),
+        (built("asi-raman-talwar/batched-ftpl", arms=8, rounds=64), worlds(64, 8), ACTIONS),
+        (EXP3, worlds(40, 2), ACTIONS),
+        (built("agarwal-singh/ftrl-experts"), worlds(4, 2), ACTIONS),
+        (built("agarwal-singh/ftrl-experts", arms=3), worlds(4, 3), ACTIONS),
+        (built("agarwal-singh/ftrl-cube"), worlds(4, 2, **small), ACTIONS),
+        (built("agarwal-singh/ftrl-ball"), worlds(4, 2, **small), ACTIONS),
+        (built("agarwal-singh/ftpl-cube", delta=0.01), worlds(4, 2, **small), ACTIONS),
+        (built("agarwal-singh/ftpl-ball", delta=0.01), worlds(4, 2, **small), ACTIONS),
+        (built("smith-thakurta/pftal"), worlds(4, 1, low=-1.0), ACTIONS),
+        (built("ene-nguyen-vladu/private-bandit-laplace", rounds=16), worlds(16, 2, **small), ACTIONS),
     ]
     reached = {recipe for case in cases for recipe in applicable(*case)}
     assert reached == set(ATTACKS)
