@@ -42,6 +42,14 @@ def what_is_kept():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def pictures():
+    """Draw no figures, most of a short run's time; a nearer fixture of this name draws them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("overclaim.reports.formats.figures.drawn", lambda item: [])
+        yield
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Move all cases of a test but those that its mark `few` names into the tier that it names."""

@@ -108,7 +108,7 @@ def test_a_run_with_its_outputs(runner, code):
     assert runner.files["GITHUB_STEP_SUMMARY"].read_text() == "--markdown\n"
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name",
     [
@@ -136,6 +136,7 @@ def test_inputs_that_look_like_something_else(runner, where, name):
     assert not (runner.repository / "pwned").exists()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -218,6 +218,7 @@ def misbehaves(output, rate, left, right, seed):
     settled(lambda: falsify_mechanism(mechanism, Claim(epsilon=1.0), left=left, right=right, runs=200, seed=seed))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_mechanism_that_misbehaves(output):
     misbehaves(output, 0.5, [0], {"a": None}, 0)

@@ -63,6 +63,7 @@ def test_sound_learners_conform(learner):
     assert str(result).startswith(f"{type(learner).__name__}: no breach found in arms and points, fresh state")
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", list(entries()))
 def test_every_entry_of_the_catalogue_conforms(name):
     entry = entries()[name]

@@ -160,6 +160,7 @@ def test_the_truthful_pass():
         check_stated(Quieter(EXP3, epsilon=1.0, batch=1, said=Laplace(1.0)), PAIR, seed, view=RELEASE)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", list(entries()))
 def test_the_catalogue_plays_what_it_says(name):
     entry = entries()[name]

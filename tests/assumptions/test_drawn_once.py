@@ -190,7 +190,7 @@ KEEPERS = [
 ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", KEEPERS)
 def test_a_bit_that_is_drawn_once_is_refused_with_every_seed(make):
     for seed in SEEDS:

@@ -152,7 +152,7 @@ class Recipe:
         self.past.append(1)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("learner", "name"),
     [
@@ -205,6 +205,7 @@ class Lazy(Fair):
         return super().act()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("learner", [Fair, Caching, Lazy], ids=lambda kind: kind.__name__)
 def test_what_does_not_change_is_let_be(learner):
     falsify(learner, Claim(epsilon=1.0), rounds=3, runs=2000)
@@ -325,8 +326,8 @@ class FillsElsewhereToo(Fair):
 
 
 @pytest.mark.few(1)
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("learner", [Memoising, FillsElsewhereToo])
-def test_a_table_in_the_order_it_was_asked_for_is_let_be(learner):
-    for seed in range(3):
-        result = falsify(learner, Claim(epsilon=1.0), rounds=8, arms=2, runs=4000, seed=seed)
-        assert result.verdict is not Verdict.FALSIFIED
+def test_a_table_in_the_order_it_was_asked_for_is_let_be(learner, seed):
+    result = falsify(learner, Claim(epsilon=1.0), rounds=8, arms=2, runs=4000, seed=seed)
+    assert result.verdict is not Verdict.FALSIFIED

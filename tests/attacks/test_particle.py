@@ -35,6 +35,7 @@ def pair(rounds, arms, t0=0):
     return Pair(left, right)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("rounds", "batch", "t0", "within"),
     [(2, 1, 0, 0.002), (3, 1, 0, 0.003), (4, 1, 0, 0.015), (6, 2, 1, 0.003), (5, 1, 2, 0.015)],

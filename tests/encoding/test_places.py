@@ -70,7 +70,7 @@ def test_equal_sets_within_sets_and_keys_are_read_alike(hold):
     assert list(scalars(hold(one))) == list(scalars(hold(other)))
 
 
-@pytest.mark.few("small set", "last", "keys")
+@pytest.mark.few("small set", "last")
 @pytest.mark.parametrize(
     "kind",
     [

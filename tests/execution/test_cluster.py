@@ -102,19 +102,10 @@ def test_ten_thousand_items_in_order(machines):
     assert list(Cluster(machines.address, seconds=0).in_parallel(abs, items[:200])) == [abs(i) for i in items[:200]]
 
 
+@pytest.mark.slow(reason="runs on a cluster")
 def test_a_check_and_what_its_record_says(machines):
     machines.keep()
-    words = [
-        "check",
-        "agarwal-singh/reduction-threshold",
-        "--rounds",
-        "2",
-        "--runs",
-        "50000",
-        "--jobs",
-        "1",
-        "--json",
-    ]
+    words = ["check", "agarwal-singh/reduction-threshold", "--rounds", "2", "--runs", "50000", "--jobs", "1", "--json"]
     here = CliRunner().invoke(main, words)
     there = CliRunner().invoke(main, [*words, "--engine", "dask", "--scheduler", machines.address])
     claims = [{**json.loads(result.stdout), "seconds": 0} for result in (here, there)]
@@ -152,16 +143,8 @@ def test_the_exception_of_audited_code(machines, folder):
     assert "Coin.update raised KeyError: 'there' (round 1, run 0)" in result.stderr
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "Exception",
-        pytest.param("ValueError", marks=pytest.mark.slow),
-        pytest.param("ImportError", marks=pytest.mark.slow),
-        "BaseException",
-    ],
-)
+@pytest.mark.slow(reason="runs on a cluster")
+@pytest.mark.parametrize("kind", ["Exception", "ValueError", "ImportError", "BaseException"])
 def test_an_exception_that_cannot_be_pickled(machines, folder, kind):
     """Of a learner and of a mechanism: their claims crash, with its words; the plan goes on."""
     machines.keep()

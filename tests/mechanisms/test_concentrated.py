@@ -29,9 +29,8 @@ def test_there_are_five_with_a_broken_twin_each():
     assert len(BROKEN) == 5
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if "sums" in name else ()) for name in BROKEN]
-)
+@pytest.mark.few("mechanisms/gaussian-twice-rho", "mechanisms/analytic-gaussian-sigma-for-variance")
+@pytest.mark.parametrize("name", BROKEN)
 def test_every_broken_twin_is_falsified_in_its_own_measure(name):
     specimen = zoo()[name]
     mechanism = specimen.build()

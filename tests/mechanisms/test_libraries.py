@@ -28,6 +28,7 @@ def overclaim(*words):
     return CliRunner().invoke(main, [*map(str, words)])
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_entry_says_whose_words_it_audits_on_which_inputs(name):
     entry = ENTRIES[name]

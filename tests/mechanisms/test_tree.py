@@ -78,6 +78,7 @@ def test_padding_is_fresh_at_every_call():
     assert (bare.pad(state, draws) == 0).all()
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("horizon", range(1, 201))
 def test_the_counter_is_the_textbook_tree(horizon):
     noise = Recording()

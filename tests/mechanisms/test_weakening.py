@@ -24,6 +24,7 @@ def test_a_law_draws_the_same_noise_smaller(law):
     np.testing.assert_allclose(weak, strong / 1.5, rtol=1e-12)
 
 
+@pytest.mark.few(22)
 @pytest.mark.parametrize("name", sorted(entries()))
 @pytest.mark.parametrize("calibration", ["as_published", "corrected"])
 def test_every_entry_has_a_weaker_twin_that_differs_in_noise_alone(name, calibration):
@@ -51,6 +52,7 @@ def test_every_entry_has_a_weaker_twin_that_differs_in_noise_alone(name, calibra
         assert getattr(weak, "inner", None) == getattr(learner, "inner", None)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", sorted(zoo()))
 def test_every_mechanism_of_the_zoo_has_a_weaker_twin(name):
     """The weaker twin answers with no more spread."""

@@ -33,7 +33,7 @@ def certified(name, runs, *, neighbours="replace", surface="actions", parameters
 
 
 # The figures at a tenth of its larger budgets; each seeded, so these are deterministic.
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("name", "runs", "options", "least", "most", "verdict"),
     [

@@ -279,6 +279,7 @@ def test_a_leak_of_one_round_is_found(round_):
     assert influential_pairs(LateLeak(round_), alphabet, 24, Draws(0, 0, 0, 1), 10) == ([], None, 0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("rounds", "round_"), [(4, 2), (5, 2), (5, 4), (6, 2), (6, 3), (6, 5)])
 def test_a_leak_of_one_round_is_found_in_a_short_game(rounds, round_):
     """Neither the families nor the proposals tried every round: of epsilon infinite these audits certified 0."""

@@ -379,6 +379,7 @@ class NeedsBatched(Shows):
         pass
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("learner", [Needs, NeedsBatched(half)], ids=["plain", "batched"])
 @pytest.mark.parametrize(
     "play",

@@ -63,7 +63,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stop", [[], ["--stop", "early"]], ids=["budget", "early"])
 @pytest.mark.parametrize(
     "target",
@@ -137,6 +137,7 @@ def test_an_exact_law_that_bounds_the_claim_is_a_test():
     assert (result.verdict, result.reason, result.bounded) == (Verdict.SURVIVED, None, True)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("how", "upper", "verdict"),
     [
@@ -189,6 +190,7 @@ def test_too_few_runs_are_not_allowed_by_a_plan(here):
     assert overclaim("run", "plan.toml", "--jobs", 1).exit_code == 3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("edit", "field"),
     [

@@ -56,6 +56,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("name", FILES)
 def test_an_edit_of_whatever_is_imported_is_seen(folder, monkeypatch, name, by_name):
@@ -91,6 +92,7 @@ def plan():
     return Plan((Task(target="target.py:Learner", epsilon=1.0),))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["helper.py", "package/uncle.py", "lazy.py"])
 def test_a_resumed_run_meets_the_same_imports(folder, name):
     ledger = Ledger.begin(folder / "out", plan(), resume=False)
@@ -164,6 +166,7 @@ def add(site):
     installed(site, "another", "1.0", {"another.py": ""})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("change", [upgrade, rebuild, remove, add])
 def test_a_resumed_run_meets_what_was_installed(folder, monkeypatch, change):
     """A package was upgraded, and its claims survived still by what they had before."""

@@ -203,6 +203,7 @@ def unfinished(killed, tmp_path, monkeypatch):
     return Path("out") / LEDGER
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_row_is_one_line(unfinished, how):
     with closing(sqlite3.connect(unfinished)) as connection:

@@ -46,6 +46,7 @@ def refused(words, name):
     assert "Traceback" not in result.output
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize(
     "name", [LONG, LOOP, FOLDER, BELOW, NULL, ""], ids=["long", "loop", "folder", "below", "null", "empty"]
 )

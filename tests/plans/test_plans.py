@@ -204,6 +204,7 @@ def test_the_p_value_of_a_guess_game_is_its_binomial_tail():
     assert p_value(Claim(epsilon=0.9), event, certify(event, Counts(runs=10), delta=0.0, alpha=0.01)) == 1.0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("method", ["guess", "joint"])
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_the_p_value_and_the_certificate_agree(method, delta):

@@ -40,6 +40,7 @@ def replayed(task):
     return task_of(**{name: value for name, value in context.params.items() if name not in ELSEWHERE})
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", entries())
 def test_a_name_is_itself_with_any_one_of_its_own_values_said(name):
     """Told their own `--rounds`, 13 of 42 names were another game than bare."""
@@ -55,6 +56,7 @@ def test_a_name_is_itself_with_any_one_of_its_own_values_said(name):
         assert game(Task(target=name, **one)) == asked, one
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("name", entries())
 @pytest.mark.parametrize("said", [{}, {"rounds": 16}, {"surface": "release", "epsilon": 2.0}], ids=str)
 def test_a_replay_is_the_same_game(name, said):

@@ -165,6 +165,7 @@ def test_an_unwritable_output_is_found_before_the_work(tmp_path):
     assert "cannot write" in result.stderr
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("claims", "jobs", "each"), [(1, 2, 2), (1, 1, 1), (2, 3, 3)])
 def test_few_claims_have_every_process_to_themselves(monkeypatch, claims, jobs, each):
     """One long audit must not leave cores idle."""

@@ -18,6 +18,7 @@ def test_every_law_is_of_one_row_that_is_there():
     assert EXACT_LAWS.keys() <= ROWS.keys()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=[pytest.mark.slow] if any(s in key for s in SLOW) else []) for key in EXACT_LAWS]
 )

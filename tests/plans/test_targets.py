@@ -62,6 +62,7 @@ def test_a_users_parameters_are_literals_or_text():
     assert parsed.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", list(entries()))
 def test_no_number_ends_a_catalogue_learner_without_a_message(name):
     """Parameters are divided by before the learner's own checks see them."""
@@ -118,6 +119,7 @@ def test_a_mechanism_is_held_to_what_is_claimed_of_it(target, asked, claimed):
     assert Task(target=target, **asked).prepare().claim.measure == claimed
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", entries())
 def test_empty_worlds_set_no_horizon(name):
     """With a horizon of 0 half of the entries divided by it: an internal error, or "math domain error"."""

@@ -144,6 +144,7 @@ def test_what_a_learner_of_ones_own_is_told_last_tests_nothing(here):
     assert overclaim(*words, "--rounds", 2).exit_code == 1
 
 
+@pytest.mark.few("budget", "learner", "rounds")
 @pytest.mark.parametrize(
     "words",
     [

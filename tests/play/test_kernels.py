@@ -122,6 +122,7 @@ def _rows(stream, scale, out):
         _noise(stream, scale, out[row])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", [Laplace(0.7), Gaussian(1.3), Laplace(0.0)], ids=repr)
 def test_a_kernel_draws_the_same_noise(law):
     draws = CounterDraws(5)
@@ -177,6 +178,7 @@ def test_batched_exp3_plays_the_same(batch, surface):
     assert (played.releases is not None) == (surface == "release")
 
 
+@pytest.mark.slow(reason="it compiles a kernel of its own")
 def test_minibatch_plays_the_same():
     assert_same(MiniBatch(Exp3(arms=3, eta=0.5, gamma=0.1), batch=4), pair(10, 3))
 

@@ -80,6 +80,7 @@ def test_zero_out_needs_a_zero():
         both.check(claim(neighbours="zero-out"))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("losses", LOSS_SET_NAMES)
 @pytest.mark.parametrize("relation", NEIGHBOURS)
 @given(rounds=st.integers(1, 9), arms=st.integers(1, 4), batch=st.integers(1, 3))

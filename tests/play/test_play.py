@@ -166,6 +166,7 @@ class Sizes(Audit):
         raise NotImplementedError
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("blocks_of", [1, 1024, 1025, 3 * 1024 - 7, 70_000])
 @pytest.mark.parametrize("known", [(), (0,), (0, 2, 5)])
 def test_certification_sums_neighbouring_blocks(blocks_of, known):

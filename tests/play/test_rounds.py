@@ -136,6 +136,7 @@ def _numbers(sequence):
 
 
 # Whether numbers are a learner's rounds is not told by them: those of a distance are moved together.
+@pytest.mark.few(3)
 @pytest.mark.parametrize("relation", [name for name in RELATIONS if not name.startswith("l")])
 def test_pairs_that_are_drawn_are_neighbours(relation):
     strategy = VISITS if "user" in relation or "losses" in relation else SEQUENCES

@@ -195,7 +195,7 @@ def hedge(arms, rounds):
     return Ftrl(domain=EntropySimplex(arms), rounds=rounds, eta=eta, noise=Laplace(0.0))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("learner", "bound"),
     [
@@ -407,6 +407,7 @@ def test_a_learner_is_played_no_longer_than_it_is_made_for():
     assert overclaim.check_regret(replace(UNIFORM, arms=3), 0.99, rounds=1, runs=20).regret.rounds == 1
 
 
+@pytest.mark.few(18)
 @pytest.mark.parametrize("stated", ["", "epsilon = 2.0\n", "gdp = 1.0\n"], ids=["bare", "epsilon", "mu"])
 @pytest.mark.parametrize("name", [name for name, entry in entries().items() if entry.example])
 def test_of_a_bare_claim_too(tmp_path, name, stated):

@@ -68,6 +68,7 @@ def test_bandits_do_not_prefer_an_arm(seed, flip):
         assert one == pytest.approx(two, abs=6 * 0.64)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", VECTORS)
 def test_no_sequence_makes_regret_exceed_what_is_possible_or_printed(name):
     """Random vectors of its loss set, T = 24, 30 runs: the mean stays below the largest regret and, by the interval of

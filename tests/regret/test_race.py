@@ -78,6 +78,7 @@ def test_the_race_depends_on_neither_jobs_nor_time():
     assert one == two
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("bound", "verdict"), [(40.0, HOLDS), (20.0, VIOLATED), (28.8, UNDECIDED)])
 def test_a_bound_is_judged_by_all_sequences(bound, verdict):
     """The regret is 28.8 on the worst sequence. False alarm and miss of each: at most .01 / 2."""

@@ -54,6 +54,7 @@ def faulty(build):
     return replace(entry, build=lambda setting: build(entry.build(setting), setting.rounds), regret=sound)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("fault", "verdict"),
     [

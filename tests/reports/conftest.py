@@ -1,14 +1,11 @@
 """A record of every kind of claim, one whose every text is hostile, and their pages."""
 
 import copy
-import functools
-import json
 
 import pytest
 
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans.tasks import Task
-from overclaim.reports.formats import figures
 from overclaim.reports.formats.html import render
 from overclaim.reports.record import claim_record, run_record
 
@@ -24,24 +21,6 @@ LONG = "agarwal-singh/" + "x" * 3000
 def audited(target: str, expected: str, **options) -> dict:
     prepared = Task(target=target, expected=expected, **options, budget=Budget(runs=30_000)).prepare()
     return claim_record(prepared, prepared.audit(), with_evidence=True)
-
-
-@pytest.fixture(autouse=True, scope="package")
-def drawn_once():
-    """Draw the figures of equal claims once, nine tenths of a page; `figures.drawn.__wrapped__` draws anew."""
-    done, real = {}, figures.drawn
-
-    @functools.wraps(real)
-    def drawn(item):
-        painters = [part for part in vars(figures).values() if callable(part)]  # a test may replace one
-        key = json.dumps(item, default=repr), repr(painters)
-        if key not in done:
-            done[key] = real(item)
-        return done[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "drawn", drawn)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -401,6 +401,7 @@ def test_a_baseline_without_its_event_is_not_compared(accepted):
     assert record["claims"][0]["baseline"]["p_value"] is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("frozen", [{"kind": "sequences"}, {"kind": "wave"}, {"kind": "linear", "arms": "x"}])
 def test_a_baseline_with_a_broken_event_is_not_compared(accepted, frozen):
     base = json.loads((accepted / "overclaim-baseline.json").read_text())

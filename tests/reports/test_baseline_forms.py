@@ -41,7 +41,7 @@ def counted(counting, tmp_path, monkeypatch):
     monkeypatch.chdir(shutil.copytree(counting, tmp_path / "work"))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_an_output_of_another_form_fails_until_it_is_accepted(counted, form):
     write_count(FORMS[form])

@@ -126,6 +126,7 @@ def test_an_edit_of_what_the_counts_decide_is_refused(record, number, change):
     assert set(kept) <= (free if claim["method"] == "anytime" else set())
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("verdict", ["SURVIVED", "FALSIFIED", "UNDERPOWERED"])
 @pytest.mark.parametrize("number", range(len(TASKS)), ids=TASKS)
 def test_another_verdict_is_refused(record, number, verdict):
@@ -183,6 +184,7 @@ def easier(record):
     record["ledger_of_tests"]["tests"][1]["level"] = 0.5
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("edit", [emptied, one_less, tests_emptied, better, rejected, easier])
 def test_what_is_said_of_all_claims_follows_from_them(record, edit):
     edit(record)
@@ -230,6 +232,7 @@ def test_there_is_no_baseline_of_no_claims(record, tmp_path, monkeypatch):
     assert overclaim("report", "record.json", "--markdown", "x.md").exit_code == 0
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(
     "event",
     [

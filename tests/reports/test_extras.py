@@ -23,6 +23,7 @@ from overclaim.learners.blame import MissingExtra, extra_or_reason
 from overclaim.learners.protocol import LearnerError
 from overclaim.learners.scalar import Scalar
 from overclaim.reports.command_line import running
+from overclaim.reports.formats import figures
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.plugin import AuditedResult
@@ -74,6 +75,7 @@ def record_of(tmp_path):
     return read_record(tmp_path / "out" / "record.json")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("place", OF_RUNS)
 def test_a_run_writes_its_verdict_and_why_an_extra_is_missing(place, tmp_path, monkeypatch):
     what, plan = OF_RUNS[place]
@@ -91,6 +93,7 @@ def test_a_run_writes_its_verdict_and_why_an_extra_is_missing(place, tmp_path, m
     assert f"missing: {what}" in markdown(record_of(tmp_path))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("place", "what"),
     [
@@ -122,7 +125,8 @@ def test_figures_that_cannot_be_written_are_missing(tmp_path, monkeypatch):
 def test_a_figure_that_cannot_be_drawn_says_why_in_its_place(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     run_plan(tmp_path, f'{FALSIFIED}expect = "falsified"\n')
-    monkeypatch.setattr("overclaim.reports.formats.figures._histogram", fails())
+    monkeypatch.setattr(figures, "drawn", lambda item: figures.of_claim(item[0], item[2]))
+    monkeypatch.setattr(figures, "_histogram", fails())
     page = render(record_of(tmp_path))
     assert f"missing: figure: {REASON}" in page
     assert page.count("<svg") > 1

@@ -45,7 +45,7 @@ CASES = [
 ]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("relation", "strategy"), CASES)
 def test_all_pairs_that_are_drawn_or_searched_are_neighbours(relation, strategy):
     known = Relation.parse(relation)
@@ -61,6 +61,7 @@ def test_all_pairs_that_are_drawn_or_searched_are_neighbours(relation, strategy)
         check_near(known, case.left, case.right)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("relation", "strategy", "far"),
     [("l1:0.5", VECTORS, 0.5), ("l2:0.5", VECTORS, 0.5), ("linf:0.25", VECTORS, 0.25), ("l2:1.5", WHOLE, 2**0.5)],

@@ -273,7 +273,7 @@ def test_numbers_beside_lists_are_no_table_whatever_takes_their_places(strategy)
     assert not any(is_table(side) for case in [*first, *filter(None, more)] for side in (case.left, case.right))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", ["replace", "substitute-feature", "add-remove"])
 @pytest.mark.parametrize(
     "record",

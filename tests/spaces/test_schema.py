@@ -38,6 +38,7 @@ SCHEMAS = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("schema", SCHEMAS, ids=range(len(SCHEMAS)))
 def test_both_worlds_fit(schema):
     validator = Draft202012Validator(schema)

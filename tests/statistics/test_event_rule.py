@@ -97,6 +97,7 @@ def twin_joint(scores, left, delta, alpha, runs):
         yield settled(joint_bound.epsilon_joint(*expected, delta=delta, alpha=alpha, margins=()), worth, doubt), event
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("delta", "alpha", "runs"), SETTINGS)
 def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
     rule, families = event_rule._Rule(delta, alpha, runs), 0

@@ -38,6 +38,7 @@ def mean_after_one_run(bets, p, q, grades, before, epsilon):
     return mean
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.1])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_wealth_is_a_supermartingale_whatever_the_grades(epsilon, delta):

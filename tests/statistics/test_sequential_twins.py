@@ -81,7 +81,7 @@ def test_the_wealth_of_all_gamblers_is_their_mean_and_is_never_overstated(delta)
         assert 0 < mean - AnytimeBets(1.0, delta).log_wealth_of(counts, 0.7) < 1.2e-8
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("delta", [0.0, 0.02])
 @pytest.mark.parametrize(("claimed", "alpha"), [(0.0, 0.7), (0.0, 0.05), (1.0, 0.3)])
 @pytest.mark.parametrize("grade", [0, 1, 7])

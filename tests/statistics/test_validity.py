@@ -117,6 +117,7 @@ def test_bench_is_sharp_where_a_bound_should_be():
     assert one_way_errors(JOINT, ONE_WAY[1]) > 0.019 * REPLICATIONS
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("n_p", "n_q"), [(4, 4), (12, 12), (9, 25), (25, 9)])
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 @pytest.mark.parametrize("alpha", [0.05, 0.01])

@@ -84,6 +84,7 @@ def test_oracles_have_the_vertices_that_they_should():
         NoisyOco(oracle=ProbabilitySimplex(1), rounds=4, eta=1.0, noise=Laplace(1.0), precision=0.1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_every_entry_conforms(name):
     entry = ENTRIES[name]

@@ -112,6 +112,7 @@ def test_exact_release_at_theorem_17():
     assert epsilon > 1.29
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "case"),
     [

@@ -89,6 +89,7 @@ POLYTOPES = [
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("oracle", "vertices"), POLYTOPES, ids=lambda v: type(v).__name__)
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), whole=st.booleans())

@@ -31,6 +31,7 @@ def fine(*words):
     return result
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("stop", ["budget", "early"])
 @pytest.mark.parametrize("epsilon", [*TINY, *LARGE])
 def test_a_claim_of_any_epsilon_has_a_verdict(epsilon, stop):
@@ -53,7 +54,7 @@ def test_a_mechanism_of_any_claim_has_a_verdict(epsilon):
     assert fine(*words).exit_code == (1 if epsilon < 1 else 3)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("stop", ["budget", "early"])
 @pytest.mark.parametrize("option", ["--confidence", "--delta"])
 @pytest.mark.parametrize("value", [*TINY, *NEAR_ONE])

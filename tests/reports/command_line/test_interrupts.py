@@ -24,17 +24,9 @@ def hears_ctrl_c():
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
 
 
-@pytest.mark.parametrize(
-    ("end", "jobs"),
-    [
-        (signal.SIGINT, 1),
-        (signal.SIGTERM, 2),
-        *(
-            pytest.param(end, jobs, marks=pytest.mark.slow)
-            for end, jobs in ((signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGHUP, 2))
-        ),
-    ],
-)
+@pytest.mark.few(1)
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("end", WORDS)
 def test_the_end_is_one_line_and_nothing_half_written(tmp_path, end, jobs):
     """A terminal sends Ctrl-C and its own end to every process of the command, `kill` to the one that was started."""
     plan = tmp_path / "plan.toml"
@@ -348,7 +340,7 @@ def pressed(data, rng):
 ONE_CLAIM = '[[claims]]\ntarget = "ends.py:{}"\nepsilon = 1.0\nleft = [1, 2]\nright = [1]\nruns = 2000\n'
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "code"),
     [("raises", CRASHED), ("raised_for_it", CRASHED), ("pressed", INTERRUPTED)],

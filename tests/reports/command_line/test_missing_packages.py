@@ -17,6 +17,11 @@ def without(package, *words):
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def pictures():
+    """Draw figures, unlike other tests."""
+
+
 @pytest.fixture(scope="module")
 def record(tmp_path_factory):
     run = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 3000, "--json")

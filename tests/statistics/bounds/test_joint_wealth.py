@@ -80,6 +80,7 @@ def mixture(weights, logs):
     return special.logsumexp(logs, axis=0, b=weights[:, None])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_the_region_misses_the_true_means_no_more_often_than_alpha(name, alpha):
@@ -90,6 +91,7 @@ def test_the_region_misses_the_true_means_no_more_often_than_alpha(name, alpha):
     assert 0 < error <= alpha
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 @pytest.mark.parametrize("law", ["Gaussian", "discrete Gaussian"])
 def test_20_000_samples_at_a_tight_rho(law, alpha):

@@ -102,6 +102,7 @@ def test_slopes_are_those_of_what_is_allowed():
         assert (np.diff(measure.slope(q)) <= 1e-12).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("measure", [GDP(1.0), ZCDP(0.5), RDP(3.0, 1.0), ApproxDP(0.0, 0.1)], ids=str)
 def test_more_evidence_bounds_more(measure):
     bounds = [level_lower(measure, k, 1000, 200, 1000, alpha=0.01) for k in (100, 250, 400, 700, 1000)]

@@ -96,6 +96,7 @@ def test_ceiling_is_no_less_than_what_an_event_of_one_world_certifies(runs, delt
     assert decide(Claim(epsilon=halves / 2, delta=delta), 0.0, runs, alpha) is Verdict.SURVIVED
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("claimed", "true"), [(1.0, 1.188), (1.0, 2.0), (0.0, 0.5), (2.0, 2.02)])
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_required_runs_inverts_detectable(claimed, true, delta):
