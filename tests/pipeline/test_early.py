@@ -21,7 +21,7 @@ from overclaim.audit.statistics.events import Event
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.reports.plugin import AuditedResult
 from overclaim.testing import neighbours
-from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.command_line import overclaim, refused
 
 PAIR = {"left": [1], "right": [0]}
 HALVED = "mechanisms/laplace-half-scale"
@@ -190,7 +190,4 @@ def test_what_a_perfect_attack_catches_is_said_of_all_runs_that_an_early_audit_c
 def test_what_cannot_end_early_is_refused_in_one_line(tmp_path, words, message):
     path = tmp_path / "mine.py"
     path.write_text("def count(data, rng):\n    return len(data) + rng.laplace()\n")
-    result = overclaim("check", f"{path}:count", "--left", "[0]", "--right", "[]", "--stop", "early", *words)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+    refused(overclaim("check", f"{path}:count", "--left", "[0]", "--right", "[]", "--stop", "early", *words), message)

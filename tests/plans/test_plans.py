@@ -23,7 +23,7 @@ from overclaim.audit.statistics.multiplicity import holm, p_value
 from overclaim.audit.statistics.sequential import Bets
 from overclaim.mechanisms.claim import Claim
 from overclaim.reports.command_line.running import decide_together
-from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.command_line import overclaim, refused
 
 TEXT = """\
 seed = 3
@@ -127,9 +127,7 @@ def test_init_writes_a_plan_that_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert overclaim("init").exit_code == 0
     assert overclaim("run", "overclaim.toml", "--jobs", 1).exit_code == 0
-    again = overclaim("init")
-    assert again.exit_code == 2
-    assert "is there already" in again.stderr
+    refused(overclaim("init"), "is there already")
 
 
 def test_a_plan_that_is_not_named_is_not_passed_over_without_a_word(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Prepared, Task
 from overclaim.reports.command_line.running import run_plan as run
 from overclaim.reports.formats.terminal import setting
-from overclaim.tests.support.command_line import FIELDS, PLAN, overclaim, run_plan
+from overclaim.tests.support.command_line import FIELDS, PLAN, overclaim, refused, run_plan
 
 
 def test_run_writes_a_record_and_a_report(tmp_path):
@@ -79,9 +79,10 @@ def test_the_bar_counts_results_that_come_at_once(monkeypatch):
 @pytest.mark.parametrize("given", ["left = [1]\nright = [0]", 'inputs = {type = "array"}'])
 def test_no_regret_of_a_mechanism(tmp_path, given):
     """It was built as a learner, which "needs a value for data, rng", after its audit."""
-    result = run_plan(tmp_path, f'[[claims]]\ntarget = "own.py:f"\nepsilon = 1\n{given}\nregret = {{ bound = 3.0 }}\n')
-    assert result.exit_code == 2
-    assert "plan.toml:1: regret is measured on loss sequences: a claim with" in result.output
+    refused(
+        run_plan(tmp_path, f'[[claims]]\ntarget = "own.py:f"\nepsilon = 1\n{given}\nregret = {{ bound = 3.0 }}\n'),
+        "plan.toml:1: regret is measured on loss sequences: a claim with",
+    )
 
 
 def test_a_surprise_fails_the_run(tmp_path):
@@ -138,9 +139,7 @@ def test_an_undecided_claim_fails_the_run_otherwise(tmp_path):
     ],
 )
 def test_malformed_plans_name_their_line(tmp_path, old, new, message):
-    result = run_plan(tmp_path, PLAN.replace(old, new, 1))
-    assert result.exit_code == 2
-    assert message in result.stderr
+    refused(run_plan(tmp_path, PLAN.replace(old, new, 1)), message)
     assert not (tmp_path / "out").exists()
 
 
@@ -153,16 +152,12 @@ def test_plans_that_are_none(tmp_path):
         path = tmp_path / name
         if content is not None:
             path.write_bytes(content)
-        result = overclaim("run", path, "--out", tmp_path / "out")
-        assert result.exit_code == 2
-        assert message in result.stderr
+        refused(overclaim("run", path, "--out", tmp_path / "out"), message)
 
 
 def test_an_unwritable_output_is_found_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
-    result = overclaim("run", "--out", tmp_path / "file" / "out")
-    assert result.exit_code == 2
-    assert "cannot write" in result.stderr
+    refused(overclaim("run", "--out", tmp_path / "file" / "out"), "cannot write")
 
 
 @pytest.mark.few(1)

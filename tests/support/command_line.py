@@ -19,6 +19,12 @@ def check(target, *words):
     return overclaim("check", target, "--epsilon", 1, "--jobs", 1, *words)
 
 
+def refused(result, *said, code=2):
+    """Assert that a command ended with one line that says all of this, and printed nothing else."""
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1), result.output
+    assert all(words in result.stderr for words in said), result.stderr
+
+
 PLAN = """
 seed = 1
 confidence = 0.95

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from overclaim.reports.command_line.console import CRASHED, INTERRUPTED, Failure, clear_interrupt
-from overclaim.tests.support.command_line import PLAN, overclaim
+from overclaim.tests.support.command_line import PLAN, overclaim, refused
 
 
 def hears_ctrl_c():
@@ -368,6 +368,8 @@ def test_who_raises_keyboard_interrupt_is_told_from_who_presses_ctrl_c(tmp_path,
 
 def test_a_file_that_raises_keyboard_interrupt_has_crashed(tmp_path):
     (tmp_path / "ends.py").write_text("raise KeyboardInterrupt\n")
-    done = overclaim("check", f"{tmp_path / 'ends.py'}:any", "--epsilon", 1)
-    assert done.exit_code == CRASHED
-    assert "ends.py raised KeyboardInterrupt" in done.stderr
+    refused(
+        overclaim("check", f"{tmp_path / 'ends.py'}:any", "--epsilon", 1),
+        "ends.py raised KeyboardInterrupt",
+        code=CRASHED,
+    )
