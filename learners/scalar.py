@@ -27,6 +27,8 @@ SIGNATURE = "__init__(self, arms, rounds, rng)"
 OFFERED = frozenset({"arms", "rounds", "rng"})
 #: What cures a learner or mechanism that draws from global generators.
 GLOBAL_CURE = "code that draws from np.random or random is played with --global-random (global_random=True)"
+#: What cures one whose randomness nobody can seed.
+OS_CURE = "code whose randomness cannot be seeded is played with --os-random (os_random=True)"
 
 
 @dataclass
@@ -61,6 +63,8 @@ class Scalar:
     global_random : bool
         Whether it draws from `np.random`, `random` or unseeded generators, which then draw from the run's generator
         (`mechanisms.global_random`): its constructor needs no rng.
+    os_random : bool
+        Whether its randomness cannot be seeded: its constructor needs no rng.
 
     Raises
     ------
@@ -75,6 +79,7 @@ class Scalar:
     rounds: int
     parameters: Mapping[str, object] = field(default_factory=dict)
     global_random: bool = False
+    os_random: bool = False
 
     def __post_init__(self) -> None:
         check_arms(self.arms)
@@ -83,13 +88,13 @@ class Scalar:
         lacking = OFFERED - self._given
         if self.parameters:  # they may say arms and rounds by other names
             lacking -= {"arms", "rounds"}
-        if self.global_random:
+        if self.global_random or self.os_random:
             lacking -= {"rng"}
         if lacking:
             takes = f"{self.user_class.__name__}{inspect.signature(self.user_class)}"
             cures = [
                 *(["give n_arms and the like by --set"] if lacking & {"arms", "rounds"} else []),
-                *([GLOBAL_CURE] if "rng" in lacking else []),
+                *([GLOBAL_CURE, OS_CURE] if "rng" in lacking else []),
             ]
             lacks = f"it takes no {', '.join(sorted(lacking))}"
             raise LearnerError(f"{takes} must be {SIGNATURE}, {lacks}: {'; '.join(cures)}")
@@ -97,7 +102,8 @@ class Scalar:
     @property
     def _given(self) -> set[str]:
         """Which of arms, rounds and rng the constructor takes."""
-        offered = OFFERED - {"rng"} if self.global_random and not _takes(self.user_class, "rng") else OFFERED
+        own = self.global_random or self.os_random
+        offered = OFFERED - {"rng"} if own and not _takes(self.user_class, "rng") else OFFERED
         return _arguments(self.user_class, set(offered), self.parameters)
 
     @property
@@ -230,7 +236,13 @@ def check_target(user_object: object) -> None:
 
 
 def as_learner(
-    user_object: object, *, arms: int, rounds: int, global_random: bool = False, **parameters: object
+    user_object: object,
+    *,
+    arms: int,
+    rounds: int,
+    global_random: bool = False,
+    os_random: bool = False,
+    **parameters: object,
 ) -> Learner:
     """Return the batched learner behind a user's object.
 
@@ -241,8 +253,8 @@ def as_learner(
         learner, called with whichever of `arms` and `rounds` it takes; or a plain class, wrapped in `Scalar`.
     arms, rounds : int
         K and T.
-    global_random : bool
-        Whether a plain class draws from global generators: see `Scalar`.
+    global_random, os_random : bool
+        Whether a plain class draws from global generators, or from what cannot be seeded: see `Scalar`.
     **parameters
         Further arguments of the constructor.
 
@@ -255,9 +267,10 @@ def as_learner(
     """
     check_target(user_object)
     if isinstance(user_object, type) and not hasattr(user_object, "start"):
-        return with_plain_numbers(Scalar(user_object, arms, rounds, parameters, global_random))
-    if global_random:
-        raise ValueError(f"global_random is for plain classes, and {name_of(user_object)} plays many runs at once")
+        return with_plain_numbers(Scalar(user_object, arms, rounds, parameters, global_random, os_random))
+    for option, wanted in (("global_random", global_random), ("os_random", os_random)):
+        if wanted and not isinstance(user_object, Scalar):
+            raise ValueError(f"{option} is for plain classes, and {name_of(user_object)} plays many runs at once")
     if isinstance(user_object, type) or inspect.isroutine(user_object):
         learner = _built(user_object, {"arms": arms, "rounds": rounds}, parameters)
         _check_methods(learner, ("start", "act", "update"))
@@ -335,14 +348,13 @@ def weaker_learner(
     *,
     arms: int,
     rounds: int,
-    global_random: bool = False,
-    **parameters: object,
+    **parameters: Any,
 ) -> Learner:
     """Return what `as_learner` returns, with less noise: a class or function is called with one parameter changed.
 
     Parameters
     ----------
-    user_object, arms, rounds, global_random, **parameters
+    user_object, arms, rounds, **parameters
         As for `as_learner`.
     parameter : NoiseParameter
         Its value is what `parameters` say, else its default; of a learner that is built, the field's.
@@ -359,7 +371,7 @@ def weaker_learner(
     name = parameter.name
     value = parameters[name] if name in parameters else default_of(user_object, name, ("arms", "rounds", "rng"))
     changed = {**parameters, name: parameter.weaker(value, factor)}
-    return as_learner(user_object, arms=arms, rounds=rounds, global_random=global_random, **changed)
+    return as_learner(user_object, arms=arms, rounds=rounds, **changed)
 
 
 def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Mapping[str, object]) -> object:

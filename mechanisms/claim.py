@@ -14,6 +14,8 @@ from .view import VIEWS, View
 LOSS_SET_NAMES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
 #: The relations of pairs of losses, which are searched without inputs.
 NEIGHBOURS = ("replace", "zero-out")
+#: What an exception is: no output, or one like any other.
+RAISING = ("error", "outcome")
 #: What an audit may be expected to find.
 EXPECTATIONS = ("falsified", "survived")
 
@@ -48,6 +50,9 @@ class Claim:
     surface : str
         What the adversary sees: "actions"; "release", the noisy quantities whose privacy the proof composes, as far as
         actions depend on them; or "publication", all of them as a paper publishes them, those of the last round too.
+    raising : str
+        What an exception of the target is: "error", no output; or "outcome", one like any other, its type without its
+        message.
     source : str
         Paper and theorem.
 
@@ -71,6 +76,7 @@ class Claim:
     losses: str
     neighbours: str
     surface: str
+    raising: str
     source: str
 
     def __init__(
@@ -82,10 +88,12 @@ class Claim:
         losses: str = "unit",
         neighbours: str = "replace",
         surface: str = "actions",
+        raising: str = "error",
         source: str = "",
     ) -> None:
         fields: dict[str, object] = {"losses": losses, "neighbours": neighbours, "surface": surface}
-        for name, names in (("losses", LOSS_SET_NAMES), ("surface", VIEWS)):
+        fields["raising"] = raising
+        for name, names in (("losses", LOSS_SET_NAMES), ("surface", VIEWS), ("raising", RAISING)):
             if fields[name] not in names:
                 raise ValueError(f"{name} must be one of {', '.join(names)}, got {fields[name]!r}")
         if not by_function(neighbours):

@@ -78,6 +78,7 @@ def details(claim: ClaimRecord) -> dict[str, object]:
         "right": pair.get("right"),
         "inputs": claim.get("inputs"),
         "bits": bool(claim.get("bits", "--bits" in words)),
+        **({} if claim.get("raising") in (None, "error") else {"raising": claim["raising"]}),
         **{name: value for name, value in stated.items() if name not in LEVELS},
         **{name: value for name, value in stated.items() if name in LEVELS},
         "stop": claim.get("stop"),
@@ -141,6 +142,7 @@ def _facts(claim: ClaimRecord) -> dict[str, str]:
         "T": claim.get("rounds"),
         "arms": claim.get("arms"),
         **(claim.get("parameters") or {}),
+        "raising": None if claim.get("raising") == "error" else claim.get("raising"),
         "losses": "adaptive" if not is_mechanism(claim) and _adapts(pair.get("left")) else None,
         **{side: text for side, text in worlds.items() if len(text) <= _MOST_LETTERS},
         "runs": claim.get("budget") or claim.get("runs"),
@@ -181,7 +183,7 @@ def why_another(new: ClaimRecord, old: ClaimRecord) -> str | None:
     if now["kind"] != then["kind"]:
         return f"measure changed ({now['kind']}, was {then['kind']})"
     ours, theirs = details(new), details(old)
-    asked = ["left", "right", "inputs", "bits", *(name for name in {**then, **now} if name not in LEVELS)]
+    asked = ["left", "right", "inputs", "bits", "raising", *(name for name in {**then, **now} if name not in LEVELS)]
     changed = [name for name in asked if ours.get(name) != theirs.get(name)]
     if not changed:
         return None

@@ -112,11 +112,12 @@ def power_of(task: Task, result: Result) -> ClaimRecord:
 def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return which worlds are neighbours: by the claim, by what was asked of searched inputs, or by the entry.
 
-    Of a learner's rounds in words too: what is replaced.
+    Of a learner's rounds in words too: what is replaced. And what an exception is, if it is an outcome.
     """
     task, own = prepared.task, result.claim.neighbours
     named = prepared.relation or (own if task.input_schema is None else task.relation)
-    return {"neighbours": named, "relation": None if prepared.is_mechanism else neighbours_words(own)}
+    raising: ClaimRecord = {} if result.claim.raising == "error" else {"raising": result.claim.raising}
+    return {"neighbours": named, "relation": None if prepared.is_mechanism else neighbours_words(own), **raising}
 
 
 def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:

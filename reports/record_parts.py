@@ -57,7 +57,12 @@ SMALLEST = table("pair", pair=table("left", "right"), replay=TEXT, **each(NUMBER
 FROZEN = table("kind", kind=TEXT, share=INSIDE, counts=COUNTS, reason=TEXT)
 PAIR = table(round=maybe(ROUND))  # the inputs of a mechanism are anything
 CLAIMED = table("epsilon", epsilon=LEVEL, delta=maybe(SHARE))
-SEARCHED = table(**each(COUNT, "tried", "refused", "slow"), reason=maybe(TEXT))
+ONE_SIDED = table(
+    *("left", "right", "left_raised", "right_raised", "runs", "said"),
+    said=TEXT,
+    **each(COUNT, "left_raised", "right_raised", "runs"),
+)
+SEARCHED = table(**each(COUNT, "tried", "refused", "slow"), reason=maybe(TEXT), one_sided=maybe(ONE_SIDED))
 
 
 def standings() -> Schema:

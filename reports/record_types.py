@@ -121,6 +121,7 @@ class ClaimRecord(TracesJson, total=False):
     # The game.
     calibration: Annotated[str | None, maybe(TEXT), Default(None)]
     surface: Annotated[str, maybe(TEXT), Default("actions")]
+    raising: Annotated[str, choice("error", "outcome", None), Default("error")]
     neighbours: Annotated[str, maybe(TEXT), Default("replace")]
     relation: Annotated[str | None, maybe(TEXT)]
     losses: Annotated[str, maybe(TEXT), Default("")]

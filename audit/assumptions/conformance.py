@@ -15,7 +15,7 @@ from ...learners.blame import blaming, name_of, raised
 from ...learners.checks import check_whole
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
-from ...learners.scalar import GLOBAL_CURE, Scalar, as_learner
+from ...learners.scalar import GLOBAL_CURE, OS_CURE, Scalar, as_learner
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ...mechanisms.view import ACTIONS, RELEASE
@@ -246,7 +246,9 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
 
 def _cure(learner: Learner) -> str:
     """Return what cures global randomness, of a plain class: its runs share a global generator, seeded or not."""
-    return f"; {GLOBAL_CURE}" if isinstance(learner, Scalar) and not learner.global_random else ""
+    if not isinstance(learner, Scalar):
+        return ""
+    return f"; {OS_CURE}" if learner.global_random else f"; {GLOBAL_CURE}, {OS_CURE}"
 
 
 def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:

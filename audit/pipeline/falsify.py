@@ -22,10 +22,11 @@ from ..assumptions.conformance import check_fresh
 from ..attacks.responses import plays_points
 from ..execution.cluster import Cluster
 from ..execution.execution import HERE, Budget, Execution, Memory
-from ..play.learner_mechanism import LearnerMechanism, RoundsPair
+from ..play.learner_mechanism import RoundsPair
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, radius_of
 from ..play.rounds import Game, Round, RoundRelation, as_sequence, differing, loss_of, losses_of
+from ..play.run_by_run import played_alone, player_of
 from ..spaces.families import standard_pairs
 from ..spaces.neighbours import made_by
 from ..spaces.sequences import examples_of, sequences_of
@@ -64,6 +65,7 @@ def falsify(
     stop: str = "budget",
     fast: bool = False,
     global_random: bool = False,
+    os_random: bool = False,
     weaken: WeakenChoice = None,
     shrink: bool = True,
 ) -> Result:
@@ -115,6 +117,9 @@ def falsify(
     global_random : bool
         Whether a plain class draws from `np.random`, `random` or generators made without a seed: they draw from the
         generator of its run then, and its constructor needs no rng. Their state is restored afterwards.
+    os_random : bool
+        Whether a plain class has randomness that cannot be seeded, as that of the operating system: its constructor
+        needs no rng. As in `falsify_mechanism` nothing is played twice, and all runs are played in this process.
     weaken : bool, str or callable, optional
         Measure the blind spot of an audit that survives, on the learner with its noise divided by factors up to 100:
         the parameter that sets the noise, `"epsilon"` to be multiplied by the factor or `"1/scale"` to be divided;
@@ -152,14 +157,16 @@ def falsify(
     if is_mechanism(learner, has_inputs=not losses_alone):
         _refuse_game(learner, claim, rounds=rounds, arms=arms, pair=pair, fast=fast or None)
         mechanism = cast(Callable[..., object], learner)
-        how: dict[str, Any] = {"pairs": pairs, "global_random": global_random, "weaken": weaken}
-        return audit_mechanism(mechanism, claim, budget, execution, **worlds, **how, shrink=shrink)
-    if losses_alone and not seen_on_sequences(learner, claim.view):
+        how: dict[str, Any] = {"pairs": pairs, "global_random": global_random, "os_random": os_random}
+        how |= {"weaken": weaken, "shrink": shrink}
+        return audit_mechanism(mechanism, claim, budget, execution, **worlds, **how)
+    if losses_alone and not (seen_on_sequences(learner, claim.view) or played_alone(claim, os_random=os_random)):
         return audit_learner(learner, claim, budget, execution, pair=pair, pairs=pairs, **game)
     if not losses_alone and (pair is not None or pairs is not None):
         raise ValueError("give either a pair, or pairs, or left and right, or inputs")
     pairs = given_pairs(pair, pairs)
-    return audit_sequences(learner, claim, budget, execution, **worlds, **game, pairs=pairs, shrink=shrink)
+    more: dict[str, Any] = {"pairs": pairs, "os_random": os_random, "shrink": shrink}
+    return audit_sequences(learner, claim, budget, execution, **worlds, **game, **more)
 
 
 def _refuse_game(mechanism: object, claim: Claim, **game: object) -> None:
@@ -186,6 +193,7 @@ def audit_sequences(
     inputs: object = None,
     pairs: Sequence[Pair] | None = None,
     global_random: bool = False,
+    os_random: bool = False,
     weaken: WeakenChoice = None,
     shrink: bool = False,
 ) -> Result:
@@ -194,50 +202,44 @@ def audit_sequences(
     Without either the pairs of losses that are given, or the standard ones, are sequences too.
     """
     check_target(learner)
+    alone = played_alone(claim, os_random=os_random)
     losses_alone = left is None and right is None and inputs is None
     _check_given(left, right, inputs, losses_alone=losses_alone, fast=execution.fast)
     claim = claimed_on(claim, inputs)
-    examples = []
+    examples: list[list[Round]] = []
     if losses_alone:
         check_relation(claim)
-        rounds = rounds_of(rounds, pairs[0] if pairs else None)
-        arms = arms_of(learner, arms, pairs[0].arms if pairs else None)
+        rounds, told = rounds_of(rounds, pairs[0] if pairs else None), pairs[0].arms if pairs else None
     else:
-        given = [left, right]
-        examples = [as_sequence(side) for side in given] if inputs is None else examples_of(inputs, budget.seed)
-        rounds = max(map(len, examples)) if rounds is None else rounds
-        first = losses_of(examples[0][0])
-        arms = arms_of(learner, arms, len(first) if isinstance(first, list) else None)
-    rounds, arms = check_game(rounds, arms)
-    built = as_learner(learner, arms=arms, rounds=rounds, global_random=global_random)
+        examples = examples_of(inputs, budget.seed) if left is right is None else [*map(as_sequence, (left, right))]
+        rounds, told = max(map(len, examples)) if rounds is None else rounds, _length(losses_of(examples[0][0]))
+    rounds, arms = check_game(rounds, arms_of(learner, arms, told))
+    make: Any = {"rounds": rounds, "global_random": global_random}
+    built = as_learner(learner, arms=arms, os_random=os_random, **make)
     check_surface(built, claim)
-    seen = takes_contexts(built), claim.view.last
-    game = Game(built.arms, rounds, claim.losses, radius_of(built), *seen)
-    relation = None if claim.relation is None else RoundRelation(claim.relation)
-    played = LearnerMechanism(built, claim.view)
-    make: Any = {"arms": built.arms, "rounds": rounds, "global_random": global_random}
-    how = weakening(weaken, built, partial(weaker_learner, learner, **make))
+    make["arms"] = built.arms
+    played = player_of(built, claim, alone=alone)
+    how = weakening(weaken, built, partial(weaker_learner, learner, os_random=os_random, **make))
     how = how and how.through(lambda weaker: replace(played, learner=weaker))
-    options = None
     if losses_alone:
-        options = _sequences_of(pairs, built, claim, rounds)
-    elif inputs is None:
-        left, right = worlds = [game.read(side, "the input has") for side in (left, right)]
-        if relation is not None:
-            relation.check(*worlds)
-        one = None if seen_on_sequences(built, claim.view) else pair_of(left, right, claim, rounds)
-        if one is not None:
-            return audit_learner(learner, claim, budget, execution, pair=one, weaken=weaken, **make)
+        worlds: dict[str, Any] = {"pairs": _sequences_of(pairs, built, claim, rounds)}
     else:
-        inputs = sequences_of(inputs, game, relation, budget.seed, examples)
-    more: Any = {"weaken": how, "shrink": shrink}
-    result = audit_mechanism(
-        played, claim, budget, execution, left=left, right=right, pairs=options, inputs=inputs, **more
-    )
+        worlds = _worlds(built, claim, rounds, inputs, examples, budget.seed)
+        as_losses = inputs is None and not (alone or seen_on_sequences(built, claim.view))
+        if as_losses and (one := pair_of(examples[0], examples[1], claim, rounds)) is not None:
+            return audit_learner(learner, claim, budget, execution, pair=one, weaken=weaken, **make)
+    more: Any = {"os_random": os_random, "weaken": how, "shrink": shrink}
+    result = audit_mechanism(played, claim, budget, execution, **worlds, **more)
+    if not alone:
+        _check_runs(built, _as_rounds(result.inputs), budget.seed)
+    return _on_rounds(result, built, claim)
+
+
+def _on_rounds(result: Result, learner: Learner, claim: Claim) -> Result:
+    """Return a result whose inputs are sequences of rounds as one of rounds."""
     pair = _as_rounds(result.inputs)
-    _check_runs(built, (pair.left, pair.right), budget.seed)
     shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
-    words = result.event_in_words if plays_points(built) else _by_rounds(result.event_in_words, pair, claim.view)
+    words = result.event_in_words if plays_points(learner) else _by_rounds(result.event_in_words, pair, claim.view)
     return replace(result, pair=pair, shrunk=shrunk, event_in_words=words)
 
 
@@ -268,6 +270,26 @@ def _sequences_of(
         raise ValueError(f"no loss may depend on earlier actions on the surface {claim.surface}: {shown}")
     worlds = ([pair.to_json()[side] for side in ("left", "right")] for pair in found)
     return [(as_sequence(left), as_sequence(right)) for left, right in worlds]
+
+
+def _length(losses: Round) -> int | None:
+    """Return the length of a loss vector; None of a convex loss."""
+    return len(losses) if isinstance(losses, list) else None
+
+
+def _worlds(
+    learner: Learner, claim: Claim, rounds: int, inputs: object, examples: Sequence[list[Round]], seed: int
+) -> dict[str, Any]:
+    """Return the two sequences that are given, or the strategy of them, as what the learner can be told."""
+    seen = takes_contexts(learner), claim.view.last
+    game = Game(learner.arms, rounds, claim.losses, radius_of(learner), *seen)
+    relation = None if claim.relation is None else RoundRelation(claim.relation)
+    if inputs is not None:
+        return {"inputs": sequences_of(inputs, game, relation, seed, examples)}
+    left, right = [game.read(side, "the input has") for side in examples]
+    if relation is not None:
+        relation.check(left, right)
+    return {"left": left, "right": right}
 
 
 def _check_given(left: object, right: object, inputs: object, *, losses_alone: bool, fast: bool) -> None:
@@ -320,17 +342,18 @@ def claimed_on(claim: Claim, inputs: object) -> Claim:
     return replace(claim, neighbours=relation)
 
 
-def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) -> None:
+def _check_runs(learner: Learner, pair: RoundsPair, seed: int) -> None:
     """Raise LearnerError as every audit of a learner does, where two worlds of losses alone can be played for it."""
+    worlds = pair.left, pair.right
     sides: list[list[Loss]] = [[loss_of(round_) for round_ in world] for world in worlds]
     if any(isinstance(round_, dict) and "context" in round_ for world in worlds for round_ in world):
         return  # it would play without them
     for t in differing(*worlds):
         try:
-            pair = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])  # as if it were the only one
+            one = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])  # as if it were the only one
         except ValueError:  # they differ in nothing that losses show, such as in -0.0
             continue
-        return check_fresh(learner, pair, seed)
+        return check_fresh(learner, one, seed)
 
 
 def _as_rounds(pair: DataPair) -> RoundsPair:

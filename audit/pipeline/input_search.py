@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...learners.blame import name_of
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Stage
 from ..encoding.places import scalars
@@ -24,6 +25,7 @@ from ..play.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInput
 from ..spaces.candidates import Candidate, Drawn, Space
 from ..spaces.related import Related
 from .mechanism_stages import MechanismAudit
+from .one_sided import OneSided, confirmed, one_sided
 from .verdict import SearchedJson
 
 #: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification
@@ -65,6 +67,8 @@ class Searched:
         they were left out.
     reason : str
         What it raised first.
+    one_sided : OneSided, optional
+        A pair on which it raises on one side alone, the clearest.
     """
 
     pair: DataPair
@@ -74,6 +78,7 @@ class Searched:
     refused: int = 0
     slow: int = 0
     reason: str = ""
+    one_sided: OneSided | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the form that a ledger keeps."""
@@ -82,14 +87,16 @@ class Searched:
 
     def facts(self) -> SearchedJson:
         """Return what a record says of it."""
-        return {"tried": self.tried, "refused": self.refused, "slow": self.slow, "reason": self.reason or None}
+        counts: SearchedJson = {"tried": self.tried, "refused": self.refused, "slow": self.slow}
+        one: SearchedJson = {} if self.one_sided is None else {"one_sided": self.one_sided.to_json()}
+        return {**counts, "reason": self.reason or None, **one}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Searched:
         """Read the form that a ledger keeps."""
         pair = DataPair(from_json(data["left"]), from_json(data["right"]))
         counts = {name: data[name] for name in ("index", "runs", "tried", "refused", "slow")}
-        return cls(pair, **counts, reason=data["reason"] or "")
+        return cls(pair, **counts, reason=data["reason"] or "", one_sided=OneSided.of_json(data.get("one_sided")))
 
 
 @dataclass(eq=False)
@@ -127,6 +134,7 @@ class _Search:
         self.seen: set[str] = set()
         self.index, self.spent, self.tried, self.slow = 0, 0, 0, 0
         self.refused: list[str] = []
+        self.one_sided: list[tuple[OneSided, int]] = []
         self.first_slow = ""
 
     def run(self) -> Searched:
@@ -146,11 +154,18 @@ class _Search:
                     alive += self._played(more, each)
             if not alive:
                 said = " or was too slow" if self.slow else ""
+                if one := self._confirmed():
+                    raise LearnerError(f"{name_of(self.audit.mechanism)} {one.words}")
                 first = (self.refused or [self.first_slow])[0]
                 raise LearnerError(f"the mechanism raised{said} on every pair of inputs that was drawn: {first}")
         won = max(alive, key=lambda one: one.worth)
         reason = (self.refused or [""])[0][:WORDS]
-        return Searched(won.pair, won.index, self.spent, self.tried, len(self.refused), self.slow, reason)
+        counts = self.spent, self.tried, len(self.refused), self.slow
+        return Searched(won.pair, won.index, *counts, reason, self._confirmed())
+
+    def _confirmed(self) -> OneSided | None:
+        audit = self.audit
+        return confirmed(audit.limited, self.one_sided, audit.budget.seed, audit.budget.runs)
 
     def _to_rank(self, candidates: Sequence[Candidate]) -> list[_Ranked]:
         ranked = []
@@ -188,6 +203,7 @@ class _Search:
                 self.slow, self.first_slow = self.slow + 1, self.first_slow or sample.said
             else:
                 self.refused.append(sample.said)
+                self.one_sided += [] if sample.one_sided is None else [(sample.one_sided, one.index)]
         alive = [one for one, sample in zip(alive, shown, strict=True) if isinstance(sample, Sample)]
         with one_thread():
             for one in alive:
@@ -259,6 +275,7 @@ class _Refusal:
 
     said: str
     slow: bool
+    one_sided: OneSided | None = None
 
 
 def _attempt(
@@ -269,4 +286,6 @@ def _attempt(
     try:
         return run_block(mechanism, pairs[index], Draws(seed, Stage.SEARCH, index, 0, number), runs)
     except RefusedInputError as error:
-        return _Refusal(str(error), isinstance(error, SlowInputError))
+        if isinstance(error, SlowInputError):
+            return _Refusal(str(error), slow=True)
+        return _Refusal(str(error), False, one_sided(mechanism, pairs[index], seed, index, runs))

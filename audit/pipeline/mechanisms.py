@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ...learners.blame import blaming, extra_or_reason, name_of
+from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim, check_claim
 from ...mechanisms.global_random import restored
 from ...mechanisms.parameters import with_plain_numbers
@@ -18,14 +20,15 @@ from ..execution.cluster import Cluster
 from ..execution.execution import HERE, Budget, Execution, Memory
 from ..play.attributes import WithAttributes
 from ..play.call_limit import check_limit
-from ..play.mechanism_runs import DataPair
+from ..play.mechanism_runs import DataPair, RefusedInputError, generator_as
+from ..play.raising import CURE, Outcomes, outcome_of
 from ..play.unseeded import OnGlobals, Unseeded, digest_of
 from ..spaces.related import space_of
 from .anytime import check_measure, until_falsified
 from .blind_spot_search import WeakenChoice, weakening, with_blind_spot
 from .early import AnytimeMechanism
 from .frame import FEWEST_RUNS, Certified, all_runs, conclude, with_paired_runs
-from .input_search import search_inputs
+from .input_search import Searched, search_inputs
 from .mechanism_stages import MechanismAudit
 from .shrink_inputs import shrink_inputs
 from .verdict import Result, Verdict
@@ -203,11 +206,8 @@ def audit_mechanism(
     how = weakening(weaken, mechanism, partial(with_parameter, mechanism))
     if global_random and os_random:
         raise ValueError("give either os_random or global_random: one has no seed, the other has")
-    if attributes is not None:
-        mechanism = WithAttributes(mechanism, attributes)
-        how = how and how.through(lambda weaker: WithAttributes(weaker, attributes))
-    if global_random:
-        mechanism, how = OnGlobals(mechanism), how and how.through(OnGlobals)
+    for wrap in _wrappers(attributes, global_random=global_random, raising=claim.raising):
+        mechanism, how = wrap(mechanism), how and how.through(wrap)
     target = Unseeded(mechanism) if os_random else mechanism
     if os_random:  # a generator of its own may begin anew elsewhere, and when an audit is resumed
         execution = replace(execution, memory=None, cluster=None)
@@ -220,12 +220,44 @@ def audit_mechanism(
         space = space_of(inputs, budget.seed)
         searched = search_inputs(audit, space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
-    certified = _checked(audit, options, None if os_random else mechanism)
+    with _naming_the_cure(audit):
+        certified = _checked(audit, options, None if os_random else mechanism)
     result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))
+    check_one_sided(searched, result, name_of(mechanism))
     if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
         shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, space, result))
         result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
     return with_paired_runs(audit, with_blind_spot(audit, result, how), certified.choice)
+
+
+def _wrappers(
+    attributes: str | Sequence[str] | None, *, global_random: bool, raising: str
+) -> list[Callable[[Any], Callable[..., object]]]:
+    """Return what reads, calls or catches the outputs of a mechanism for us, the innermost first."""
+    asked: list[tuple[bool, Callable[[Any], Callable[..., object]]]] = [
+        (attributes is not None, lambda one: WithAttributes(one, attributes or ())),
+        (global_random, OnGlobals),
+        (raising == "outcome", Outcomes),
+    ]
+    return [wrap for wanted, wrap in asked if wanted]
+
+
+@contextmanager
+def _naming_the_cure(audit: MechanismAudit) -> Iterator[None]:
+    """Say how an exception of the mechanism is taken as an outcome, where it can be."""
+    try:
+        yield
+    except RefusedInputError as error:
+        known = getattr(audit.mechanism, "batched", False) or generator_as(audit.mechanism)
+        if known or audit.claim.raising == "outcome" or outcome_of(error.__cause__) is None:
+            raise
+        raise RefusedInputError(f"{error}; {CURE}") from error.__cause__
+
+
+def check_one_sided(searched: Searched | None, result: Result, name: str) -> None:
+    """Raise LearnerError for a pair on which one side alone raises, unless another pair falsifies the claim."""
+    if searched is not None and searched.one_sided is not None and result.verdict is not Verdict.FALSIFIED:
+        raise LearnerError(f"{name} {searched.one_sided.words}")
 
 
 def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: object) -> Certified:

@@ -28,6 +28,7 @@ from .blind_spot import (
     is_beyond,
     reason_words,
 )
+from .one_sided import OneSidedJson
 from .witness import ShrunkInputs
 
 
@@ -108,6 +109,7 @@ class SearchedJson(TypedDict, total=False):
     refused: int
     slow: int
     reason: str | None
+    one_sided: OneSidedJson
 
 
 class InputSearch(Protocol):

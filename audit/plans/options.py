@@ -24,6 +24,7 @@ LOSSES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
 SURFACES = ("actions", "release", "publication", "joint", "reports", "model")
 STOPS = ("budget", "early")
 EXPECTATIONS = ("falsified", "survived")
+RAISING = ("error", "outcome")
 
 #: Where a plan has an option: in each claim, at its top, or nowhere.
 IN_CLAIM, AT_TOP, NOWHERE = "claim", "top", ""
@@ -204,6 +205,13 @@ _TABLE = (
         _FLAG,
         "flag",
         "The target draws from np.random, random or unseeded generators: seed them for every run.",
+    ),
+    Option(
+        "raising",
+        {"enum": list(RAISING)},
+        "choice",
+        "What an exception of the target is: no output, or an outcome like any other, its type without its message.  "
+        "[default: error]",
     ),
     Option(
         "call_limit",

@@ -31,7 +31,7 @@ from .targets import convert
 _GAME = ("rounds", "arms", "losses", "neighbours", "surface", "parameters")
 #: Options of learners alone, and of mechanisms alone.
 _OF_LEARNERS = ("rounds", "arms", "losses", "pair", "surface", "neighbours", "fast")
-_OF_MECHANISMS = ("bits", "os_random", "call_limit", "attributes")
+_OF_MECHANISMS = ("bits", "call_limit", "attributes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,7 @@ class Request:
     losses: str | None = None
     neighbours: str | None = None
     surface: str | None = None
+    raising: str | None = None
     budget: Budget = BUDGET
     parameters: Mapping[str, object] = field(default_factory=dict)
     pair: Pair | None = None
@@ -250,6 +251,7 @@ class Request:
         for side, value in self._given_inputs().items():
             words += [f"--{side}", written(value)]
         words += [] if self.input_schema is None else ["--inputs", written_schema(self.input_schema)]
+        words += [] if self.raising in (None, "error") else ["--raising", self.raising]
         words += [] if self.call_limit is None else ["--call-limit", number_text(self.call_limit)]
         if self.attributes is not None:
             named = [self.attributes] if isinstance(self.attributes, str) else self.attributes

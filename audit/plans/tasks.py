@@ -27,8 +27,9 @@ from ..pipeline.learners import audit_learner, seen_on_sequences
 from ..pipeline.mechanisms import audit_mechanism
 from ..pipeline.verdict import Result
 from ..play.attributes import WithAttributes
-from ..play.learner_mechanism import LearnerMechanism
 from ..play.pairs import Pair
+from ..play.raising import Outcomes
+from ..play.run_by_run import played_alone, player_of
 from ..play.unseeded import OnGlobals, Unseeded
 from ..spaces.changes import check_near
 from ..spaces.files import read_input, read_schema
@@ -84,7 +85,7 @@ class Task(Request):
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
         if self.has_inputs and not is_learner(target):
             self._check_mechanism(target)
-            claim = Claim(measure=self._stated)
+            claim = Claim(measure=self._stated, raising=self.raising or "error")
             self._check_near()
             how = self._weakening(target, partial(with_parameter, target))
             searched = self._searched_inputs()
@@ -103,10 +104,12 @@ class Task(Request):
             losses=self.losses or "unit",
             neighbours=self.claimed_neighbours,
             surface=self.surface or "actions",
+            raising=self.raising or "error",
         )
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
         arms = arms_of(target, self.arms, self.pair.arms if self.pair else None)
-        game: dict[str, Any] = {"arms": arms, "rounds": rounds, "global_random": self.global_random, **parameters.own}
+        drawn = {"global_random": self.global_random, "os_random": self.os_random}
+        game: dict[str, Any] = {"arms": arms, "rounds": rounds, **drawn, **parameters.own}
         learner = as_learner(target, **game)
         arms_of(learner, self.arms)  # raises where a function makes a learner of its own arms
         how = self._weakening(learner, partial(weaker_learner, target, **game))
@@ -118,8 +121,7 @@ class Task(Request):
         parameters = parse_parameters(entry, self.parameters)
         setting, own = parameters.setting, parameters.own
         self._check_learner()
-        if self.global_random:
-            raise ValueError(f"global_random is for code of your own: {self.target} draws from its generator alone")
+        self._refuse_own()
         given = {"epsilon": self._of_noise, "delta": self.delta, "rounds": self.rounds, "arms": self.arms}
         changes = {"losses": losses_given_once(self.losses, setting), **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
@@ -180,10 +182,7 @@ class Task(Request):
             except Exception as error:
                 message = " ".join(str(error).split())
                 raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {message}") from None
-        if self.os_random:
-            raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
-        if self.global_random:
-            raise ValueError(f"global_random is for code of your own: {self.target} draws from its generator alone")
+        self._refuse_own()
         searched = self._searched_inputs()
         pairs = None if self.inputs() or searched is not None else specimen.pairs
         how = self._weakening(mechanism, partial(with_parameter, mechanism))
@@ -209,9 +208,10 @@ class Task(Request):
             raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.relation!r}")
         self._refuse_game(relation=True)
         if self.os_random and not entry.os_random:
-            raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
+            raise ValueError(f"os_random is for code of your own: {self.target} draws from its generator alone")
         self._check_inputs()
         claim, mechanism = self._said(replace(entry.claim, source=entry.source)), entry.build(1.0)
+        claim = replace(claim, raising=self.raising or "error")
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
         if isinstance(self.weaken, str):
             raise ValueError(f"{self.target} is weakened by its noise: give weaken without {self.weaken!r}")
@@ -227,6 +227,14 @@ class Task(Request):
             weakening=how,
             searched_inputs=inputs,
         )
+
+    def _refuse_own(self) -> None:
+        """Raise ValueError for options of code that a user wrote."""
+        for option in ("global_random", "os_random"):
+            if getattr(self, option):
+                raise ValueError(f"{option} is for code of your own: {self.target} draws from its generator alone")
+        if self.raising is not None:
+            raise ValueError(f"raising is for code of your own, and {self.target} raises nothing")
 
     @property
     def _of_noise(self) -> float | None:
@@ -335,6 +343,7 @@ class Prepared:
                 **task.inputs(),
                 pairs=None if task.inputs() else self.pairs,
                 inputs=self.searched_inputs,
+                os_random=task.os_random,
                 weaken=self.weakening,
                 shrink=shrink,
             )
@@ -357,8 +366,14 @@ class Prepared:
     @property
     def of_sequences(self) -> bool:
         """Whether a learner is audited on sequences of rounds, as a mechanism is on inputs."""
-        seen = not self.is_mechanism and seen_on_sequences(self.target, self.claim.view)
-        return self.gives_sequences or seen
+        if self.is_mechanism:
+            return False
+        return self.gives_sequences or self.run_by_run or seen_on_sequences(self.target, self.claim.view)
+
+    @property
+    def run_by_run(self) -> bool:
+        """Whether the runs of a learner are played one by one."""
+        return not self.is_mechanism and played_alone(self.claim, os_random=self.task.os_random)
 
     @property
     def gives_sequences(self) -> bool:
@@ -374,7 +389,9 @@ class Prepared:
     def played(self) -> Any:
         """What is called: the learner or mechanism, without a generator where it is not asked for one."""
         if self.of_sequences:
-            return LearnerMechanism(self.target, self.claim.view)
+            player = player_of(self.target, self.claim, alone=self.run_by_run)
+            return Unseeded(player) if self.task.os_random else player
         read = self.target if self.task.attributes is None else WithAttributes(self.target, self.task.attributes)
         read = OnGlobals(read) if self.task.global_random and self.is_mechanism else read
+        read = Outcomes(read) if self.claim.raising == "outcome" and self.is_mechanism else read
         return Unseeded(read) if self.task.os_random else read

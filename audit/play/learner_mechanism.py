@@ -102,23 +102,12 @@ class LearnerMechanism:
         """
         in_left = np.ones(runs, dtype=np.bool_) if left is None else left
         worlds: Sequence[Sequence[Round]] = (data, data) if left is None else data
-        horizon = len(worlds[0])
-        block = _Block(self.learner, self.view, worlds, in_left)
-        play_rounds(
-            self.learner,
-            draws,
-            runs,
-            horizon,
-            see=block.see,
-            feed=block.feed,
-            learned=block.learned,
-            updates=horizon,  # the last one is seen where it raises: that leaves the sequence out
-            before=block.before if block.contexts else None,
-        )
-        return block.outputs(runs)
+        block = Block(self.learner, self.view, worlds, in_left)
+        block.play(draws)
+        return block.outputs()
 
 
-class _Block:
+class Block:
     """What one block of runs is told, and what it releases."""
 
     def __init__(
@@ -133,6 +122,20 @@ class _Block:
         self.round = 0
         self.actions: list[Actions] = []
         self.values: list[Any] = []
+
+    def play(self, draws: Draws) -> None:
+        """Play all rounds."""
+        play_rounds(
+            self.learner,
+            draws,
+            self.left.size,
+            len(self.losses[0]),
+            see=self.see,
+            feed=self.feed,
+            learned=self.learned,
+            updates=len(self.losses[0]),  # the last one is seen where it raises: that leaves the sequence out
+            before=self.before if self.contexts else None,
+        )
 
     def before(self, state: object) -> None:
         """Show the round's context, in each world its own."""
@@ -164,8 +167,9 @@ class _Block:
         if value is not None:
             self.values.append(value if isinstance(value, list) else np.array(value))
 
-    def outputs(self, runs: int) -> Outputs:
+    def outputs(self) -> Outputs:
         """Return what is seen of every run."""
+        runs = self.left.size
         if not any(isinstance(value, list) for value in self.values):
             rows = [np.atleast_2d(row) for row in (*self.actions, *self.values)]
             return np.concatenate(rows) if rows else np.empty((0, runs))

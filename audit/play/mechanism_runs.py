@@ -27,6 +27,7 @@ from .attributes import AttributesError
 from .call_limit import SlowCallError
 from .data import UnreadableDataError, from_json, key_of, shown, to_json
 from .pairs import PairJson
+from .raising import takes
 
 #: Letters of an input that a message shows.
 _SHOWN = 200
@@ -252,7 +253,7 @@ def called(mechanism: Any, data: object, *others: object) -> object:
         message = f"took more than {error.seconds:g} s of processor time on {_on(data)}"
         raise SlowInputError(f"{name_of(mechanism)} {message}") from None
     except BaseException as error:
-        if isinstance(error, TypeError) and not _takes(mechanism, data, *others):
+        if isinstance(error, TypeError) and not takes(mechanism, data, *others):
             raise LearnerError(
                 f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}; one takes the data "
                 "alone that draws from np.random or random, with global_random=True (--global-random), or whose "
@@ -261,11 +262,11 @@ def called(mechanism: Any, data: object, *others: object) -> object:
         if isinstance(error, LearnerError):  # which says whose method raised what
             raise RefusedInputError(f"on {_on(data)}: {error}") from error
         kind, colon, message = said(error).partition(": ")
-        more = _generator_as(mechanism)
+        more = generator_as(mechanism)
         raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}{more}") from error
 
 
-def _generator_as(mechanism: Callable[..., object]) -> str:
+def generator_as(mechanism: Callable[..., object]) -> str:
     """Say that the generator took the place of a setting, as in `def count(data, epsilon=1.0)`."""
     if getattr(mechanism, "batched", False):
         return ""
@@ -276,16 +277,6 @@ def _generator_as(mechanism: Callable[..., object]) -> str:
     if second.default is second.empty or second.name == "rng":
         return ""
     return f"; it is called as mechanism(data, rng), so that its {second.name} was the generator"
-
-
-def _takes(mechanism: Callable[..., object], *arguments: object) -> bool:
-    try:
-        inspect.signature(mechanism).bind(*arguments)
-    except TypeError:
-        return False
-    except ValueError:  # of a C extension: it is not told
-        return True
-    return True
 
 
 def _on(data: object) -> str:

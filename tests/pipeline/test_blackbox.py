@@ -14,6 +14,7 @@ from overclaim.audit.pipeline.mechanism_stages import _of_same_left
 from overclaim.audit.pipeline.mechanisms import falsify_mechanism
 from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.audit.play.mechanism_runs import DataPair, run_block
+from overclaim.audit.play.raising import CURE
 from overclaim.audit.statistics.event_candidates import _doubt
 from overclaim.audit.statistics.event_choice import choose
 from overclaim.audit.statistics.events import bound_of, count
@@ -432,7 +433,7 @@ def test_who_takes_the_generator_for_a_setting_is_told(mechanism, setting):
     """It was told of operands of a division alone."""
     with pytest.raises(LearnerError, match="raised") as caught:
         audit(mechanism)
-    told = f"it is called as mechanism(data, rng), so that its {setting} was the generator" if setting else ""
+    told = f"it is called as mechanism(data, rng), so that its {setting} was the generator" if setting else CURE
     assert str(caught.value).partition("; ")[2] == told
 
 

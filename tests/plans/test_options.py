@@ -59,6 +59,7 @@ def test_copies_of_names_are_those_of_the_rooms():
     assert options.STOPS == execution.STOPS
     assert options.LOSSES == claim.LOSS_SET_NAMES
     assert tuple(VIEWS) == options.SURFACES
+    assert options.RAISING == claim.RAISING
     assert options.EXPECTATIONS == claim.EXPECTATIONS
     assert list(options.RELATIONS) == relation_names()
 

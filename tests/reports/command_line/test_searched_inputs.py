@@ -174,8 +174,11 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
             ["noisy.py:total"],
             r"needs two inputs, left and right \(--left, --right\), or a schema of them \(--inputs\)",
         ),
-        (["mechanisms/laplace", "--os-random"], "os_random is for mechanisms of your own"),
-        (["agarwal-singh/ftrl-ball", "--os-random"], "os_random: only mechanisms take that"),
+        (["mechanisms/laplace", "--os-random"], "os_random is for code of your own"),
+        (["agarwal-singh/ftrl-ball", "--os-random"], "os_random is for code of your own"),
+        (["mechanisms/laplace", "--raising", "outcome"], "raising is for code of your own"),
+        (["agarwal-singh/ftrl-ball", "--raising", "outcome"], "raising is for code of your own"),
+        (["noisy.py:total", "--left", "[1]", "--right", "[0]", "--raising", "maybe"], "'maybe' is not one of"),
     ],
 )
 def test_bad_input_is_one_line(folder, words, message):

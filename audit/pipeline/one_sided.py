@@ -1,0 +1,128 @@
+"""Pairs of inputs on which a mechanism raises on one side alone: whoever is told that it failed knows the input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypedDict
+
+from ...learners.protocol import LearnerError
+from ...mechanisms.draws import Draws, Stage
+from ..play.data import from_json, shown, to_json
+from ..play.mechanism_runs import DataPair, RefusedInputError, SlowInputError, outputs_of
+from ..play.raising import CURE
+
+#: Runs on each side that confirm a pair, at most; the share of all runs that is; and the most pairs that are tried.
+CONFIRMED, SHARE, MOST_TRIED = 1_000, 1 / 20, 4
+#: Letters of an input, and of what was raised.
+_SHOWN = 200
+#: Where the draws of a run on one side begin: no other runs of a search have such a part.
+_PART = 1_000
+
+
+class OneSidedJson(TypedDict):
+    """A pair on which one side alone raises, as a record has it."""
+
+    left: object
+    right: object
+    left_raised: int
+    right_raised: int
+    runs: int
+    said: str
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """How often a mechanism raised on each side of a pair, in so many runs of each: on one side never."""
+
+    left: object
+    right: object
+    left_raised: int
+    right_raised: int
+    runs: int
+    said: str
+
+    @property
+    def rate(self) -> float:
+        """The share of the runs that raised."""
+        return max(self.left_raised, self.right_raised) / self.runs
+
+    @property
+    def words(self) -> str:
+        """What was seen, on one line."""
+        sides = [(self.left, self.left_raised), (self.right, self.right_raised)]
+        (bad, many), (good, _) = sorted(sides, key=lambda side: -side[1])
+        inputs = [shown(to_json(data))[:_SHOWN] for data in (bad, good)]
+        return (
+            f"raised {self.said}, on one of two neighbours alone: in {many:,} of {self.runs:,} runs on {inputs[0]}, "
+            f"in 0 of {self.runs:,} on {inputs[1]}; {CURE}"
+        )
+
+    def to_json(self) -> OneSidedJson:
+        """Return the record's form."""
+        facts: Any = {**asdict(self), "left": to_json(self.left), "right": to_json(self.right)}
+        return facts  # type: ignore[no-any-return]
+
+    @classmethod
+    def of_json(cls, data: OneSidedJson | None) -> OneSided | None:
+        """Read the record's form."""
+        if data is None:
+            return None
+        return cls(**{**data, "left": from_json(data["left"]), "right": from_json(data["right"])})
+
+
+def one_sided(
+    mechanism: object, pair: DataPair, seed: int, index: int, runs: int, *, again: bool = False
+) -> OneSided | None:
+    """Return how often each side of a pair raises; None where both do or neither, or a call is too slow.
+
+    Parameters
+    ----------
+    index : int
+        Of the pair, the key of its draws; `again` has others.
+    runs : int
+        On each side; fewer where both raise.
+    """
+    counts, messages = [0, 0], [""]
+    for run in range(runs):
+        for side, data in enumerate((pair.left, pair.right)):
+            try:
+                outputs_of(mechanism, data, Draws(seed, Stage.SEARCH, index, _PART + 2 * again + side, run), 1)
+            except SlowInputError:
+                return None
+            except RefusedInputError as error:
+                counts[side] += 1
+                messages.append(_raised(error))
+        if all(counts):
+            return None
+    return OneSided(pair.left, pair.right, counts[0], counts[1], runs, messages[1]) if any(counts) else None
+
+
+def confirmed(mechanism: object, found: Sequence[tuple[OneSided, int]], seed: int, runs: int) -> OneSided | None:
+    """Return the clearest of the pairs that were found, with their indices, by fresh runs; None where none is one.
+
+    Parameters
+    ----------
+    runs : int
+        Of the whole audit.
+    """
+    many = max(1, min(CONFIRMED, int(SHARE * runs)))
+    for one, index in sorted(found, key=lambda item: -item[0].rate)[:MOST_TRIED]:
+        again = one_sided(mechanism, DataPair(one.left, one.right), seed, index, many, again=True)
+        if again is not None:
+            return again
+    return None
+
+
+def _raised(error: RefusedInputError) -> str:
+    """Return the type of what was raised, and the first line of its message."""
+    cause: BaseException = error
+    while isinstance(cause, LearnerError) and cause.__cause__ is not None:  # a learner's, which names its method
+        cause = cause.__cause__
+    if isinstance(cause, LearnerError):
+        return str(cause)[:_SHOWN]
+    try:
+        first = (str(cause).splitlines() or [""])[0]
+    except Exception:
+        first = "(its message raises)"
+    return f"{type(cause).__name__}: {first}".removesuffix(": ")[:_SHOWN]

@@ -1,0 +1,62 @@
+"""Exceptions as outcomes: what somebody who is told that a call failed has seen."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from ...learners.blame import deliberate, name_of
+from ...learners.protocol import LearnerError
+
+#: What makes an exception count.
+CURE = "an exception is no output here: --raising outcome (raising='outcome') takes it as one"
+
+
+def outcome_of(error: BaseException | None) -> str | None:
+    """Return the outcome that an exception is: its type without its message; None where it is no outcome.
+
+    KeyboardInterrupt and SystemExit end a run, full memory is the machine's, and an error of ours is the audit's.
+    """
+    if not isinstance(error, Exception) or isinstance(error, MemoryError | LearnerError) or deliberate(error):
+        return None
+    return f"raised {type(error).__name__}"
+
+
+class Outcomes:
+    """A mechanism whose exceptions are outcomes like any other.
+
+    Parameters
+    ----------
+    mechanism : callable
+        Called run by run: an exception ends one run, and of a batched mechanism all of them.
+    """
+
+    batched = False
+
+    def __init__(self, mechanism: Callable[..., object]) -> None:
+        if getattr(mechanism, "batched", False):
+            raise ValueError(f"raising is for what is called run by run, and {name_of(mechanism)} is batched")
+        self.mechanism = mechanism
+        self.__wrapped__ = mechanism  # what a signature is read from
+        self.__name__ = name_of(mechanism)
+
+    def __call__(self, *words: object) -> object:
+        """Answer once."""
+        try:
+            return self.mechanism(*words)
+        except Exception as error:
+            outcome = outcome_of(error)
+            if outcome is None or (isinstance(error, TypeError) and not takes(self.mechanism, *words)):
+                raise
+            return outcome
+
+
+def takes(mechanism: Callable[..., object], *arguments: object) -> bool:
+    """Return whether a callable can be called with these arguments; True where its signature is not told."""
+    try:
+        inspect.signature(mechanism).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # of a C extension
+        return True
+    return True
