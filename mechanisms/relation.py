@@ -176,17 +176,21 @@ def by_function(neighbours: object) -> bool:
     return isinstance(neighbours, str) and neighbours.startswith(BY_FUNCTION)
 
 
-def neighbours_words(neighbours: str) -> str:
-    """Return what a relation of rounds replaces, in words; that of another relation is its name.
+def neighbours_words(neighbours: str, *, data: bool = False) -> str:
+    """Return what a relation of rounds, or of data, changes, in words; that of another relation is its name.
 
     Examples
     --------
     >>> neighbours_words("user:3")
     'user: up to 3 rounds of one user replaced'
+    >>> neighbours_words("replace-user", data=True)
+    'replace-user: all records of one user are replaced'
     """
     if not is_relation(neighbours):
         return neighbours
     relation = Relation.parse(neighbours)
+    if data:
+        return f"{relation.name}: {relation.words}" if relation.for_data else neighbours
     return f"{relation.name}: {relation.round_words}" if relation.for_rounds else neighbours
 
 

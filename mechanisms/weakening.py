@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, update_wrapper
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
@@ -151,6 +151,30 @@ def default_of(make: Callable[..., object], name: str, given: Collection[str]) -
     if default is inspect.Parameter.empty:
         raise ValueError(f"weaken: {name} of {called} has no default: give it a value")
     return default
+
+
+def with_settings(target: Any, values: Mapping[str, object]) -> Any:
+    """Return a function with keywords that have values: its data and its generator are what an audit gives it.
+
+    Raises
+    ------
+    ValueError
+        If the target is no function, or has no such keyword.
+    """
+    if not values:
+        return target
+    called = getattr(target, "__name__", type(target).__name__)
+    if not inspect.isfunction(target):
+        raise ValueError(f"set is for the keywords of a function, and {called} is none")
+    known = list(inspect.signature(target).parameters.values())
+    named = [one.name for one in known[1:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    named = [name for name in named if name != "rng"]
+    unknown = [name for name in values if name not in named]
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in known):
+        raise ValueError(f"{called} takes no parameter {', '.join(unknown)}; it takes {', '.join(named) or 'none'}")
+    made = update_wrapper(partial(target, **values), target)
+    del made.__wrapped__  # whose signature has these keywords still
+    return made
 
 
 def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> object:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _DEFAULTS = defaults_of(ClaimRecord)
 #: What fails a run of what is found against a baseline; other findings are remarks.
 FAILING = ("regression", "weakened", "lost power", "missing")
+#: Relations of data whose word says what they are.
+_PLAIN = ("replace", "add-remove")
 #: What stands before the command that audits a claim again: where its counts are replayed, and where they are not.
 REPLAY_WORDS = ("replay", "again, not a replay")
 
@@ -61,7 +63,8 @@ def relation_words(claim: ClaimRecord) -> str:
     if is_mechanism(claim):
         # Of a library's claim it is part, and of one about inputs that were searched.
         asked = claim.get("inputs") or claim.get("standing") or claim.get("searched")
-        return f"{neighbours} neighbours" if asked and neighbours else ""
+        plain = f"{neighbours} neighbours" if asked and neighbours else ""
+        return plain if neighbours in _PLAIN else str(claim.get("relation") or plain)
     if neighbours in NEIGHBOURS:
         return "" if neighbours == "replace" else f"{neighbours} neighbours"
     return str(claim.get("relation") or "")

@@ -112,12 +112,15 @@ def power_of(task: Task, result: Result) -> ClaimRecord:
 def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return which worlds are neighbours: by the claim, by what was asked of searched inputs, or by the entry.
 
-    Of a learner's rounds in words too: what is replaced. And what an exception is, if it is an outcome.
+    In words too, where a relation was asked for. And what an exception is, if it is an outcome.
     """
     task, own = prepared.task, result.claim.neighbours
-    named = prepared.relation or (own if task.input_schema is None else task.relation)
+    asked = task.input_schema is not None or prepared.is_mechanism
+    named = prepared.relation or (task.relation if asked else own)
     raising: ClaimRecord = {} if result.claim.raising == "error" else {"raising": result.claim.raising}
-    return {"neighbours": named, "relation": None if prepared.is_mechanism else neighbours_words(own), **raising}
+    words = neighbours_words(named, data=True) if prepared.is_mechanism else neighbours_words(own)
+    asked = not prepared.is_mechanism or bool(prepared.relation or task.neighbours or task.input_schema is not None)
+    return {"neighbours": named, "relation": words if asked else None, **raising}
 
 
 def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:

@@ -193,7 +193,7 @@ class Request:
             missing = "right" if "left" in self._given_inputs() else "left"
             raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
 
-    def _refuse_game(self, more: Sequence[str] = (), *, relation: bool = False) -> None:
+    def _refuse_game(self, *, relation: bool = False) -> None:
         """Raise ValueError for what only learners take, be it said as usual: no option may go unheeded.
 
         `relation` says whether one is heeded, as it is where inputs are searched.
@@ -201,7 +201,6 @@ class Request:
         given = [name for name in _OF_LEARNERS if getattr(self, name) not in (None, False)]
         if relation or self.input_schema is not None:
             given = [name for name in given if name != "neighbours"]
-        given += more
         if given:
             why = "; a relation is for inputs that are searched" if "neighbours" in given else ""
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}{why}")

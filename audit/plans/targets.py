@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType, UnionType
@@ -251,6 +252,7 @@ def source_place(learner: object) -> PlaceJson | None:
     The path is relative to the current folder where the file lies in it, or in the same work tree of git.
     """
     written = getattr(learner, "user_class", learner)
+    written = written.func if isinstance(written, partial) else written
     written = written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
     # A user's file is not in sys.modules, where inspect looks for classes: the code of the methods tells the file.
     members = list(vars(written).values()) if inspect.isclass(written) else [written]

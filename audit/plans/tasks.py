@@ -19,7 +19,7 @@ from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.relation import Relation
-from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
+from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
 from ..execution.execution import HERE, Execution
 from ..pipeline.blind_spot_search import Weakening
 from ..pipeline.falsify import audit_sequences, pair_of
@@ -85,6 +85,7 @@ class Task(Request):
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
         if self.has_inputs and not is_learner(target):
             self._check_mechanism(target)
+            target = with_settings(target, parameters.own)
             claim = Claim(measure=self._stated, raising=self.raising or "error")
             self._check_near()
             how = self._weakening(target, partial(with_parameter, target))
@@ -304,7 +305,7 @@ class Task(Request):
         if inspect.isclass(target) or not callable(target):
             kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
             raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
-        self._refuse_game(["set"] if self.parameters else [], relation=bool(self._given_inputs()))
+        self._refuse_game(relation=bool(self._given_inputs()))
 
 
 def _makes(entry: Entry, setting: Setting, own: Mapping[str, Any], learner: object) -> bool:

@@ -137,7 +137,7 @@ number = 3
         ("Played", ("--bits",), "bits: only mechanisms take that"),
         ("noisy", ("--left", "[0]"), "needs two inputs, left and right; right is missing"),
         ("noisy", ("--left", "[0]", "--right", "[1]", "--rounds", 3), "is a mechanism: it takes no rounds"),
-        ("noisy", ("--left", "[0]", "--right", "[1]", "--set", "a=1"), "is a mechanism: it takes no set"),
+        ("noisy", ("--left", "[0]", "--right", "[1]", "--set", "a=1"), "noisy takes no parameter a; it takes none"),
         ("Learner", ("--left", "[0]", "--right", "[1]"), "Learner is a class"),
         ("number", ("--left", "[0]", "--right", "[1]"), "number is int 3"),
     ],

@@ -1,0 +1,102 @@
+"""Values of a function's keywords, as `--set` gives them; and relations in words in the records of mechanisms."""
+
+import inspect
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from overclaim.mechanisms.weakening import with_settings
+from overclaim.reports.command_line.cli import main
+
+CODE = """
+import numpy as np
+
+def count(data, rng, scale, note=""):
+    assert note in ("", "kept")
+    return len(data) + rng.laplace(scale=scale)
+
+def drawn(data, T, epsilon=1.0):
+    return len(data) * T + np.random.laplace(scale=T / epsilon)
+
+class Called:
+    def __call__(self, data, rng):
+        return data
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "noisy.py").write_text(CODE + "\ncalled = Called()\n")
+    monkeypatch.chdir(tmp_path)
+
+
+def check(target, *words, left="[1, 1]", right="[1]"):
+    sides = ["--left", left, "--right", right]
+    words = ["check", f"noisy.py:{target}", "--epsilon", 1, "--runs", 2000, "--jobs", 1, "--json", *sides, *words]
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["count", "--set", "scale=0.25"], 1),
+        (["count", "--set", "scale=1", "--set", "note=kept"], 0),
+        (["drawn", "--global-random", "--set", "T=8", "--set", "epsilon=4"], 1),
+        (["drawn", "--global-random", "--set", "T=8", "--weaken", "epsilon"], 0),
+    ],
+)
+def test_keywords_of_a_function_are_set(folder, words, code):
+    """A function took no set."""
+    done = check(*words)
+    assert done.exit_code == code, done.output
+    record = json.loads(done.stdout)
+    assert record["parameters"].keys() == {word.partition("=")[0] for word in words if "=" in word}
+    assert record["where"]["file"] == "noisy.py"
+    assert all(word in record["replay"] for word in words[1:])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["count", "--set", "size=1"], "count takes no parameter size; it takes scale, note"),
+        (["count", "--set", "data=1"], "count takes no parameter data; it takes scale, note"),
+        (["count", "--set", "rng=1"], "count takes no parameter rng; it takes scale, note"),
+        (["called", "--set", "scale=1"], "set is for the keywords of a function, and Called is none"),
+        (["count", "--set", "scale=1", "--neighbours", "l2"], "l2 needs a distance"),
+    ],
+)
+def test_bad_input_is_one_line(folder, words, message):
+    done = check(*words)
+    assert (done.exit_code, "Traceback" in done.stderr) == (2, False), done.output
+    assert re.search(re.escape(message), done.stderr), done.stderr
+
+
+def test_what_is_set_is_no_parameter_of_the_signature_any_more():
+    def count(data, n, rng):
+        return n
+
+    made = with_settings(count, {"n": 3})
+    assert made([], rng=None) == 3
+    assert made.__name__ == "count"
+    assert not hasattr(made, "__wrapped__")
+    assert inspect.signature(made).parameters["n"].default == 3
+
+
+@pytest.mark.parametrize(
+    ("relation", "left", "right", "words"),
+    [
+        ("add-remove", "[1, 1]", "[1]", "add-remove: one record is added or removed"),
+        ("replace-user", '[["a", 2]]', '[["a", 3]]', "replace-user: all records of one user are replaced"),
+        ("l1:1", "[2]", "[3]", "l1: the numbers move by at most 1 in L1 distance"),
+        (None, "[1, 1]", "[1]", None),
+    ],
+)
+def test_the_relation_is_told_in_words(folder, relation, left, right, words):
+    """It was null for every mechanism."""
+    asked = [] if relation is None else ["--neighbours", relation]
+    done = check("count", "--set", "scale=2", *asked, left=left, right=right)
+    assert done.exit_code in (0, 3), done.output
+    record = json.loads(done.stdout)
+    assert (record["neighbours"], record["relation"]) == (relation or "replace", words)
