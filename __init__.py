@@ -10,8 +10,7 @@ from overclaim.lazy import lazily
 if TYPE_CHECKING:
     from overclaim.audit.assumptions.conformance import check_learner
     from overclaim.audit.execution.cluster import Cluster
-    from overclaim.audit.pipeline.falsify import falsify
-    from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+    from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
     from overclaim.audit.pipeline.verdict import Result, Verdict
     from overclaim.audit.play.pairs import Pair
     from overclaim.audit.regret.check_regret import check_regret
@@ -54,7 +53,7 @@ _HOMES = {
     "check_learner": "overclaim.audit.assumptions.conformance",
     "check_regret": "overclaim.audit.regret.check_regret",
     "falsify": "overclaim.audit.pipeline.falsify",
-    "falsify_mechanism": "overclaim.audit.pipeline.mechanisms",
+    "falsify_mechanism": "overclaim.audit.pipeline.falsify",
 }
 
 __getattr__, __dir__ = lazily(globals(), _HOMES)

@@ -220,7 +220,7 @@ def check_target(user_object: object) -> None:
     if is_mechanism(user_object):
         raise ValueError(
             f"{name_of(user_object)} is a mechanism, a function of (data, rng), and no learner: audit it by "
-            "falsify_mechanism (overclaim check)"
+            "falsify (overclaim check)"
         )
     if isinstance(user_object, type):
         batched = hasattr(user_object, "start")

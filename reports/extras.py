@@ -12,7 +12,7 @@ from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.evidence.frozen import freeze
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
-from ..audit.pipeline.falsify import pair_of
+from ..audit.pipeline.given_rounds import pair_of
 from ..audit.pipeline.verdict import Result
 from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.tasks import Prepared

@@ -169,10 +169,9 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     """
 
     def run(learner: Any, claim: Claim, **options: object) -> AuditedResult:
-        """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` for what is no learner."""
+        """Audit a claim; see `overclaim.falsify`."""
         __tracebackhide__ = True
-        from ..audit.pipeline.falsify import falsify
-        from ..audit.pipeline.mechanisms import falsify_mechanism
+        from ..audit.pipeline.falsify import falsify as audit
         from ..learners.protocol import LearnerError
         from ..learners.scalar import is_learner
 
@@ -183,7 +182,6 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         given = INPUTS & options.keys()  # or a pair and pairs, which a learner plays on compiled kernels
         if given and not (is_learner(learner) and given == {"pairs"}):
             chosen.pop("fast", None)
-        audit = falsify_mechanism if given and not is_learner(learner) else falsify
         try:
             result = audit(learner, claim, **chosen)
         except LearnerError as error:  # it says in a line what our frames would in a hundred

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from overclaim import Claim, Pair, Verdict, falsify
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.learners.protocol import LearnerError
 from overclaim.tests.support.fuzzing import MORE, cases, values
 

@@ -20,7 +20,7 @@ from ..laws.sequences import COARSE, sequence_laws
 from ..play.pairs import Pair, check_pair
 from ..spaces.families import first_round, freezing, standard_pairs
 from ..spaces.loss_choices import Alphabet
-from ..spaces.pair_changes import changes, moved
+from ..spaces.pair_space import changes, moved
 from ..statistics.bounds.rounding import rounded
 from ..statistics.measure_choice import Cells, choose
 

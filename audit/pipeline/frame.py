@@ -7,6 +7,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -82,6 +83,30 @@ class Audit(ABC):
     @abstractmethod
     def of(self, target: Any) -> Self:
         """Return the same audit of another target."""
+
+    @abstractmethod
+    def anytime(self) -> Any:
+        """Return the early audit (`anytime.Anytime`) with the same facts."""
+
+    def check(self, options: Sequence[Any]) -> object:
+        """Raise LearnerError if runs depend on each other; return what `recheck` compares with."""
+        return None
+
+    def recheck(self, options: Sequence[Any], choice: Choice, before: object) -> None:
+        """Raise LearnerError if runs have come to depend on each other by the end of the audit."""
+        return
+
+    def naming_the_cure(self) -> AbstractContextManager[None]:
+        """Say in what the target raises how it can be audited all the same, where it can be."""
+        return nullcontext()
+
+    def exact(self, result: Result) -> float | None:
+        """Return the exact level of what is claimed on the pair; None where no law tells it."""
+        return None
+
+    def told(self, result: Result) -> Result:
+        """Return the result in the terms of the target."""
+        return result
 
     def once(self, stage: str, compute: Callable[[], Json]) -> Json:
         """Return the JSON that a stage comes to, as the memory has it or computed now."""

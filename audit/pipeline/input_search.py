@@ -85,6 +85,11 @@ class Searched:
         sides = {"left": to_json(self.pair.left), "right": to_json(self.pair.right)}
         return {**sides, "index": self.index, "runs": self.runs, **self.facts()}
 
+    def check(self, name: str, *, falsified: bool) -> None:
+        """Raise LearnerError for a pair on which one side alone raises, unless another pair falsifies the claim."""
+        if self.one_sided is not None and not falsified:
+            raise LearnerError(f"{name} {self.one_sided.words}")
+
     def facts(self) -> SearchedJson:
         """Return what a record says of it."""
         counts: SearchedJson = {"tried": self.tried, "refused": self.refused, "slow": self.slow}

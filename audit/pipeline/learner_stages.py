@@ -30,20 +30,25 @@ from ..attacks.learner_attacks import (
 from ..attacks.particle import ParticleRatio
 from ..attacks.protocol import FittedAttack, LearnerAttack, log_loss
 from ..execution.workers import in_parallel
+from ..laws.exact_levels import claimed_level
 from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
 from ..spaces.families import unlike
 from ..spaces.pair_space import PairSpace
+from ..statistics import sequential
 from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
-from ..statistics.event_rule import choose_event, choose_event_by_odds, choose_event_from_laws
+from ..statistics.event_rule import choose_event, choose_event_by_odds, choose_event_from_laws, transfer
 from ..statistics.events import Counts, Event, bound_of, count
+from ..statistics.graded_bets import Stakes
 from ..statistics.measure_choice import Cells, choose
+from .anytime import SEARCH_RUNS, Scored
 from .exact_search import expected_bound, worst_of
 from .frame import FIRST_PAIRED, Audit, Choice
 from .influential_rounds import influential_pairs
 from .pair_search import LEAST, Trial, climb
+from .verdict import Result
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
@@ -88,6 +93,14 @@ class LearnerAudit(Audit):
     def of(self, target: Learner) -> Self:
         """Return the same audit of another learner."""
         return replace(self, learner=target)
+
+    def anytime(self) -> AnytimeLearner:
+        """Return the early audit with the same facts."""
+        return AnytimeLearner(self)
+
+    def exact(self, result: Result) -> float | None:
+        """Return the exact level of what is claimed on the pair; None where no law tells it."""
+        return claimed_level(self.learner, result.losses, self.claim)
 
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -325,6 +338,86 @@ class LearnerAudit(Audit):
         """Return what plays a block of fresh runs and counts the event."""
         play = self.player(choice.losses, choice.index, Stage.CERTIFY, choice.event.share)
         return partial(_count_block, play, choice)
+
+
+@dataclass(frozen=True)
+class AnytimeLearner:
+    """An early audit of a learner (`anytime.Anytime`)."""
+
+    audit: LearnerAudit
+    most_to_learn: int = MOST_TO_LEARN
+
+    def find_pair(self, options: Sequence[Pair]) -> tuple[Pair, int, int]:
+        """Return the pair to audit on, its index, and the runs that it took to find it."""
+        runs = min(self.audit.budget.runs, round(SEARCH_RUNS / FEW_SEARCH))
+        return replace(self.audit, budget=replace(self.audit.budget, runs=runs)).find_pair(options)
+
+    def trained(self, pair: Pair) -> bool:
+        """Tell whether attacks are learned from runs."""
+        return self.audit.attacks(pair)[0].trained
+
+    def exact(self, pair: Pair) -> bool:
+        """Tell whether the laws of all outcomes are known."""
+        return self.audit.attacks(pair)[0] is SequenceRatio
+
+    def choose(self, pair: Pair, index: int, past: Sequence[Transcripts]) -> Choice:
+        """Return the attack and event of the next epoch, from all runs so far."""
+        if not past:
+            return self._unseen(pair, index)
+        audit, seen_runs = self.audit, concatenate(list(past))
+        claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
+        kinds, worths, judged, choices = audit.attacks(pair), [], [], []
+        for kind in kinds:
+            attack: FittedAttack[Transcripts] = audit.fit(kind, pair, seen_runs if kind.trained else None)
+            fitted_scores = attack.score(seen_runs)
+            if kind.trained:
+                scores, runs = self._cross_fitted(kind, pair, seen_runs), seen_runs.runs
+                p, q, seen = seen_runs.left / runs, ~seen_runs.left / runs, runs
+                stakes, _ = sequential.choose_stakes(scores, seen_runs.left, **claim, log_odds=False)
+            else:  # the score is a likelihood ratio and tells the odds of the labels, with less noise than the labels
+                scores, seen = fitted_scores, None
+                p, q = expit(scores) / seen_runs.runs, expit(-scores) / seen_runs.runs
+                stakes = Stakes.of_log_odds(audit.claim.epsilon)
+            event = replace(sequential.choose_growing_event(scores, p, q, seen=seen, **claim), stakes=stakes)
+            worths.append(audit.promise(event, count(event, scores, seen_runs.left)))
+            judged.append(scores)
+            choices.append(Choice(pair, attack, transfer(event, scores, fitted_scores), index, alike=seen_runs.alike))
+        losses = [judged_loss(kinds, i, judged.__getitem__, seen_runs.left) for i in range(len(kinds))]
+        return choices[best_of(kinds, worths, losses)]
+
+    def _cross_fitted(self, kind: LearnerAttack, pair: Pair, played: Transcripts) -> Floats:
+        """Return the scores of all runs, of each by an attack that was fitted on the other half of them."""
+        half = played.runs // 2
+        parts = played[:half], played[half:]
+        scores = [self.audit.fit(kind, pair, parts[1 - i]).score(parts[i]) for i in (0, 1)]
+        return np.concatenate(scores)
+
+    def _unseen(self, pair: Pair, index: int) -> Choice:
+        """Return an exact likelihood ratio with its event before any run was played."""
+        audit = self.audit
+        claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
+        attack: FittedAttack[Transcripts] = audit.fit(audit.attacks(pair)[0], pair, None)
+        if isinstance(attack, SequenceRatio):
+            scores, p, q = attack.laws
+            event = sequential.choose_growing_event(scores, p / 2, q / 2, seen=None, **claim)
+        else:  # guess where the odds are beyond what the claim allows
+            event = Event(-audit.claim.epsilon, audit.claim.epsilon, "guess")
+        return Choice(pair, attack, replace(event, stakes=Stakes.of_log_odds(audit.claim.epsilon)), index)
+
+    def play(self, pair: Pair, index: int, numbered: Sequence[tuple[int, int]]) -> Iterator[Transcripts]:
+        """Yield some blocks of certification."""
+        return self.audit.play_blocks(pair, index, Stage.CERTIFY, numbered)
+
+    def scorer(self, choice: Choice) -> Callable[[tuple[int, int]], Scored[Transcripts]]:
+        """Return what plays and scores a block of certification."""
+        return partial(_score_block, self.audit.player(choice.losses, choice.index, Stage.CERTIFY), choice.attack)
+
+
+def _score_block(
+    play: Callable[[tuple[int, int]], Transcripts], attack: FittedAttack[Transcripts], block: tuple[int, int]
+) -> Scored[Transcripts]:
+    transcripts = play(block)
+    return Scored(attack.score(transcripts), transcripts.left, transcripts)
 
 
 def judged_loss(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import Any, Self
 
@@ -13,32 +14,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats, Stage
-from ..assumptions.independence import check_neighbours
+from ..assumptions.independence import check_independence, check_neighbours, check_replay
 from ..attacks.outputs.float_leaks import BitColumns, Preimages
 from ..attacks.outputs.learned import OutputAttack, on_outputs
 from ..attacks.outputs.output_attacks import attacks_on
 from ..attacks.protocol import NoEvidence
-from ..encoding.encoder import Encoder
+from ..encoding.encoder import Encoder, has_floats
 from ..encoding.features import Features, LabelledColumns, Outputs
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
 from ..play.call_limit import Limited
 from ..play.mechanism_runs import (
     DataPair,
+    RefusedInputError,
     Sample,
     from_bytes,
+    generator_as,
     join,
     paired_outputs_differ,
     run_block,
     to_bytes,
 )
+from ..play.raising import CURE, outcome_of
 from ..play.transcripts import blocks
 from ..play.unseeded import Digested, Unseeded
-from ..statistics import event_choice, measure_choice
+from ..statistics import event_choice, measure_choice, sequential
 from ..statistics.event_choice import DOUBT
 from ..statistics.event_rule import transfer
 from ..statistics.events import NO_EVENT, Counts, Event, count
 from . import weak_claims
+from .anytime import FIRST, SEARCH_RUNS, Scored
 from .event_statements import MOST_RUNS, described
 from .frame import Audit, Choice
 from .weak_claims import SEARCH_DOUBT
@@ -58,6 +63,9 @@ LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
 HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING, NEEDED = 0.5, 40_000, 0.5, 0.25, 100
 #: What an event promises of a claim, and of a nat, to be worth more than one that may tell much or nothing.
 NEXT_TO_NOTHING = 0.05
+
+#: What an attack must have won more than those before it, in nats: the best of several is so by luck too.
+LUCK = 1.0
 
 #: A block of runs: the index of its pair, its number, its runs.
 _Block = tuple[int, int, int]
@@ -92,13 +100,49 @@ class MechanismAudit(Audit):
 
     def of(self, target: Any) -> Self:
         """Return the same audit of another mechanism."""
-        unseeded = isinstance(self.mechanism, Unseeded)
-        return replace(self, mechanism=Unseeded(target) if unseeded else target, spent=0)
+        return replace(self, mechanism=Unseeded(target) if self.unseeded else target, spent=0)
 
     @property
     def limited(self) -> Callable[..., object]:
         """The mechanism, held to the time that a call may take."""
         return self.mechanism if self.call_limit is None else Limited(self.mechanism, self.call_limit)
+
+    def anytime(self) -> AnytimeMechanism:
+        """Return the early audit with the same facts."""
+        return AnytimeMechanism(self)
+
+    def check(self, options: Sequence[DataPair]) -> object:
+        """Raise LearnerError if runs depend on each other; return what one block came to."""
+        runs, seed = self.budget.runs, self.budget.seed
+        before = None if self.unseeded else check_replay(self.mechanism, options[0], seed, runs)
+        check_independence(self.mechanism, options[0], seed, runs)
+        return before
+
+    def recheck(self, options: Sequence[DataPair], choice: Choice, before: Any) -> None:
+        """Raise LearnerError if a block comes to something else than before the audit."""
+        if self.unseeded:
+            return
+        runs, seed = self.budget.runs, self.budget.seed
+        # A memory may show only after many calls, or on another input.
+        check_replay(self.mechanism, options[0], seed, runs, before)
+        if choice.index != self.index:
+            check_replay(self.mechanism, choice.inputs, seed, runs)
+
+    @contextmanager
+    def naming_the_cure(self) -> Iterator[None]:
+        """Say how an exception of the mechanism is taken as an outcome, where it can be."""
+        try:
+            yield
+        except RefusedInputError as error:
+            known = getattr(self.mechanism, "batched", False) or generator_as(self.mechanism)
+            if known or self.claim.raising == "outcome" or outcome_of(error.__cause__) is None:
+                raise
+            raise RefusedInputError(f"{error}; {CURE}") from error.__cause__
+
+    @property
+    def unseeded(self) -> bool:
+        """Whether the mechanism has randomness that no seed replays."""
+        return isinstance(self.mechanism, Unseeded)
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -269,7 +313,7 @@ class MechanismAudit(Audit):
 
         None where the mechanism's randomness cannot be seeded.
         """
-        if isinstance(self.mechanism, Unseeded):
+        if self.unseeded:
             return None
         key = self.budget.seed, Stage.PAIRED, choice.index
         return paired_outputs_differ(self.mechanism, choice.inputs, key, block, runs)
@@ -277,6 +321,88 @@ class MechanismAudit(Audit):
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""
         return partial(_count_block, self.mechanism, choice, self.budget.seed)
+
+
+@dataclass(frozen=True)
+class AnytimeMechanism:
+    """An early audit of a mechanism (`anytime.Anytime`): outputs are all that is known, so every attack is learned."""
+
+    audit: MechanismAudit
+
+    @property
+    def most_to_learn(self) -> int:
+        """As many runs as an audit with a fixed number of runs would train on."""
+        return max(FIRST, self.audit.share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
+
+    def find_pair(self, options: Sequence[DataPair]) -> tuple[DataPair, int, int]:
+        """Return the pair to audit on, its index, and the runs that it took to find it."""
+        if len(options) == 1:
+            return options[0], self.audit.index, self.audit.spent
+        runs = min(self.audit.budget.runs, round(SEARCH_RUNS / SEARCH))
+        won, _, spent = replace(self.audit, budget=replace(self.audit.budget, runs=runs)).halve(options)
+        return options[won], won, spent
+
+    def trained(self, pair: DataPair) -> bool:
+        """Tell whether attacks are learned from runs: always."""
+        return True
+
+    def exact(self, pair: DataPair) -> bool:
+        """Tell whether the laws of all outcomes are known: never."""
+        return False
+
+    def choose(self, pair: DataPair, index: int, past: Sequence[Sample]) -> Choice:
+        """Return the attack and event of the next epoch, from the runs so far."""
+        runs = sum(sample.left.size for sample in past)
+        facts = {field.name: getattr(self.audit, field.name) for field in fields(MechanismAudit)}
+        facts["execution"] = self.audit.execution.inside(f"early {runs}")
+        choice = _Growing(**facts).fit(pair, index, past)[0]
+        return replace(choice, floats=has_floats(some_outputs(past)))
+
+    def play(self, pair: DataPair, index: int, numbered: Sequence[tuple[int, int]]) -> list[Sample]:
+        """Return some blocks of certification."""
+        return self.audit.play([(index, *block) for block in numbered], {index: pair}, Stage.CERTIFY)
+
+    def scorer(self, choice: Choice) -> Callable[[tuple[int, int]], Scored[Sample]]:
+        """Return what plays and scores a block of certification."""
+        return partial(_score, self.audit.mechanism, choice, self.audit.budget.seed)
+
+
+@dataclass(frozen=True)
+class _Growing(MechanismAudit):
+    """An audit whose stakes are to make a gambler against the claim rich."""
+
+    def promised(
+        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, **how: bool
+    ) -> tuple[Event, float]:
+        """Return the event whose guesses grow her wealth fastest, with the best stakes, and what these would win."""
+        p, q = left / left.size, ~left / left.size
+        claim = {"epsilon": self.claim.epsilon, "delta": self.claim.delta}
+        event = sequential.choose_growing_event(scores, p, q, seen=left.size, **claim)
+        stakes, gain = sequential.choose_stakes(scores, left, **claim, log_odds=log_odds)
+        return replace(event, stakes=stakes), gain
+
+    def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
+        """Tell whether an attack would have won more than the best of those before it."""
+        return worth > best + LUCK
+
+
+def _score(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Scored[Sample]:
+    """Return a block of runs, each with a label that those before it do not tell.
+
+    A batched mechanism is called for the left world first, so in the order of the calls the labels are no coins, and
+    a guess could be bet on them. The runs are independent: those of either world take the places that its labels had
+    when they were drawn.
+    """
+    number, runs = block
+    draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
+    sample = run_block(mechanism, choice.inputs, draws, runs)
+    scores = choice.attack.score(sample.outputs)
+    check_neighbours(choice.event, scores, sample.left)
+    left = draws.labels(runs)
+    in_place = np.empty_like(scores)
+    for world in (True, False):
+        in_place[left == world] = scores[sample.left == world]
+    return Scored(in_place, left, sample)
 
 
 def _runs_of(samples: Sequence[Sample]) -> int:

@@ -15,8 +15,8 @@ from ...learners.scalar import as_learner
 from ...mechanisms.claim import Claim
 from ..execution.execution import HERE, Budget, Execution, seed_beyond
 from ..execution.workers import in_parallel
-from ..pipeline.learners import audit_learner
-from ..pipeline.mechanisms import audit_mechanism
+from ..pipeline.audited import audited
+from ..pipeline.given import Given
 from ..pipeline.verdict import Result, Verdict
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair
@@ -137,18 +137,20 @@ def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool
     claim = Claim(epsilon=1.0, delta=subject.delta)
     mechanism, confidence = plants.planted(subject, bug), 1 - ALPHA / len(BUDGETS)
 
-    def audited(runs: int, i: int) -> Result:
+    def tried(runs: int, i: int) -> Result:
         budget = Budget(runs, seed_beyond(seed, i), confidence)
-        return audit_mechanism(mechanism, claim, budget, left=subject.left, right=subject.right)
+        return audited(mechanism, claim, budget, given=Given(left=subject.left, right=subject.right))
 
-    return _first_caught(BUDGETS, audited)
+    return _first_caught(BUDGETS, tried)
 
 
 def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
     claim, confidence = Claim(epsilon=1.0), 1 - ALPHA / len(CLASS_BUDGETS)
     return _first_caught(
         CLASS_BUDGETS,
-        lambda runs, i: audit_learner(learner_class, claim, Budget(runs, seed_beyond(seed, i), confidence), pair=PAIR),
+        lambda runs, i: audited(
+            learner_class, claim, Budget(runs, seed_beyond(seed, i), confidence), given=Given(pair=PAIR)
+        ),
     )
 
 

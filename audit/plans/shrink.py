@@ -22,8 +22,9 @@ from ...mechanisms.claim import Claim
 from ..execution.execution import HERE, Budget, Execution, seed_beyond
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
+from ..pipeline.audited import audited
 from ..pipeline.exact_search import RANKING_DELTA, find_exactly
-from ..pipeline.learners import audit_learner
+from ..pipeline.given import Given
 from ..pipeline.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, certified_in_turn
 from ..pipeline.verdict import Result, Verdict
 from ..pipeline.witness import ShrunkJson, ShrunkWitness
@@ -148,11 +149,11 @@ def shrink(
     best = _simpler_losses(judge, best)
     _fewer_rounds(judge, best)
 
-    def audited(smaller: Pair, fresh: Budget, stage: str) -> Result:
+    def certify(smaller: Pair, fresh: Budget, stage: str) -> Result:
         learner, claim = build(smaller)
-        return audit_learner(learner, claim, fresh, execution.inside(stage), pair=smaller, arms=learner.arms)
+        return audited(learner, claim, fresh, execution.inside(stage), Given(pair=smaller, arms=learner.arms))
 
-    found = certified_in_turn(judge.accepted, audited, budget, EXACT)
+    found = certified_in_turn(judge.accepted, certify, budget, EXACT)
     if found is None:
         return None
     smallest, certified, result = found
@@ -238,7 +239,7 @@ class _Judge:
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         seed = seed_beyond(self.seed, FRESH + self.trials)
         budget, execution = Budget(self._runs, seed, 1 - TRIAL_ALPHA), Execution(fast=self.execution.fast)
-        result = audit_learner(learner, claim, budget, execution, pair=pair, arms=learner.arms, trial=True)
+        result = audited(learner, claim, budget, execution, Given(pair=pair, arms=learner.arms, trial=True))
         return result.verdict is Verdict.FALSIFIED
 
     def searched(self, rounds: int, arms: int, like: Pair) -> Iterator[Pair]:

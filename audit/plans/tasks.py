@@ -21,10 +21,12 @@ from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.relation import Relation
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
 from ..execution.execution import HERE, Execution
+from ..pipeline.audited import Reader, audited
 from ..pipeline.blind_spot_search import Weakening
-from ..pipeline.falsify import audit_sequences, pair_of
-from ..pipeline.learners import audit_learner, seen_on_sequences
-from ..pipeline.mechanisms import audit_mechanism
+from ..pipeline.given import Given
+from ..pipeline.given_data import read_data
+from ..pipeline.given_losses import read_losses, seen_on_sequences
+from ..pipeline.given_rounds import pair_of, read_rounds
 from ..pipeline.verdict import Result
 from ..play.attributes import WithAttributes
 from ..play.pairs import Pair
@@ -335,34 +337,22 @@ class Prepared:
 
     def audit(self, execution: Execution = HERE, *, shrink: bool = False) -> Result:
         """Run the audit; where inputs are searched, shrink those that falsify."""
-        task, execution = self.task, replace(execution, fast=self.task.fast)
-        audited = self.target, self.claim, task.budget, execution
+        execution = replace(execution, fast=self.task.fast)
+        reader, given = self._reading(shrink=shrink)
+        return audited(self.target, self.claim, self.task.budget, execution, given, reader)
+
+    def _reading(self, *, shrink: bool) -> tuple[Reader, Given]:
+        """Return what reads the target's worlds, and what it is given."""
+        task, worlds = self.task, self.task.inputs()
+        how: dict[str, Any] = {"weaken": self.weakening, "shrink": shrink, "inputs": self.searched_inputs}
         if self.of_sequences:
-            return audit_sequences(
-                *audited,
-                rounds=self.rounds,
-                **task.inputs(),
-                pairs=None if task.inputs() else self.pairs,
-                inputs=self.searched_inputs,
-                os_random=task.os_random,
-                weaken=self.weakening,
-                shrink=shrink,
-            )
+            pairs = None if worlds else self.pairs
+            return read_rounds, Given(rounds=self.rounds, **worlds, pairs=pairs, os_random=task.os_random, **how)
         if not self.is_mechanism:
-            return audit_learner(*audited, rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
-        return audit_mechanism(
-            *audited,
-            **task.inputs(),
-            pairs=self.pairs,
-            inputs=self.searched_inputs,
-            bits=task.bits,
-            os_random=task.os_random,
-            global_random=task.global_random,
-            call_limit=task.call_limit,
-            attributes=task.attributes,
-            weaken=self.weakening,
-            shrink=shrink,
-        )
+            return read_losses, Given(rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
+        drawn: dict[str, Any] = {"os_random": task.os_random, "global_random": task.global_random}
+        read: dict[str, Any] = {"bits": task.bits, "call_limit": task.call_limit, "attributes": task.attributes}
+        return read_data, Given(**worlds, pairs=self.pairs, **drawn, **read, **how)
 
     @property
     def of_sequences(self) -> bool:

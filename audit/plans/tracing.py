@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ...mechanisms.claim import ClaimedJson
 from ...mechanisms.measures.measure import MeasureJson
-from ..pipeline.learners import check_surface
+from ..pipeline.given_losses import check_surface
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, PairJson, check_pair
 from ..spaces.families import standard_pairs

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from overclaim.audit.execution.execution import Budget
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.statistics.events import Counts, bound_of

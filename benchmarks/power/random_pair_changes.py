@@ -7,7 +7,7 @@ import numpy as np
 from overclaim.audit.pipeline.pair_search import _halve
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.spaces.loss_choices import Alphabet, alphabet_of
-from overclaim.audit.spaces.pair_changes import changes, moved
+from overclaim.audit.spaces.pair_space import changes, moved
 from overclaim.learners.abilities import batch_of
 from overclaim.learners.protocol import Learner
 from overclaim.mechanisms.claim import Claim

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.attainable import attainable
 from overclaim.benchmarks.power.peers import kept, pairs, write

@@ -30,8 +30,7 @@ from scipy import stats  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
 from overclaim.audit.laws.exact import exact_epsilon  # noqa: E402
-from overclaim.audit.pipeline.falsify import falsify  # noqa: E402
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism  # noqa: E402
+from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism  # noqa: E402
 from overclaim.audit.pipeline.pair_search import candidates  # noqa: E402
 from overclaim.audit.pipeline.verdict import Result, Verdict  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402

@@ -14,7 +14,7 @@ from overclaim.audit.assumptions.independence import (
     check_replay,
     neighbours_p_value,
 )
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.audit.play.mechanism_runs import DataPair, run_block
 from overclaim.audit.statistics.events import UNUSED, Event
 from overclaim.learners.protocol import LearnerError

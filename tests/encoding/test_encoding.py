@@ -17,7 +17,7 @@ from overclaim.audit.encoding.features import Features
 from overclaim.audit.encoding.objects import category
 from overclaim.audit.encoding.places import MOST_READ, Size, scalars
 from overclaim.audit.encoding.texts import WHOLE
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim

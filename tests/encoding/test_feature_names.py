@@ -5,7 +5,7 @@ import numpy as np
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.encoding.encoder import Encoder
 from overclaim.audit.encoding.features import Features
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.mechanisms.claim import Claim
 
 

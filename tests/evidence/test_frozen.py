@@ -17,8 +17,7 @@ from overclaim.audit.attacks.rules import (
     texts_of,
 )
 from overclaim.audit.evidence.frozen import FEWEST, Frozen, freeze
-from overclaim.audit.pipeline.falsify import falsify
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.benchmarks.power import attainable, laws
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.one_shot.zoo import zoo

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from overclaim.audit.assumptions.conformance import check_learner
 from overclaim.audit.execution.cluster import Cluster
-from overclaim.audit.pipeline.falsify import falsify
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.regret.check_regret import check_regret
 from overclaim.audit.spaces.neighbours import neighbours

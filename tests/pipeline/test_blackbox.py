@@ -9,9 +9,8 @@ from scipy import stats
 
 from overclaim.audit.assumptions.independence import check_independence
 from overclaim.audit.encoding.features import Features
-from overclaim.audit.pipeline.falsify import falsify
+from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.pipeline.mechanism_stages import _of_same_left
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
 from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.audit.play.mechanism_runs import DataPair, run_block
 from overclaim.audit.play.raising import CURE

@@ -15,10 +15,9 @@ from overclaim.audit.laws.sequences import COARSE
 from overclaim.audit.pipeline import blind_spot_search
 from overclaim.audit.pipeline.blind_spot import BlindSpot, words
 from overclaim.audit.pipeline.blind_spot_search import FACTORS, TESTS, blind_spot, true_to
-from overclaim.audit.pipeline.falsify import falsify
+from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.pipeline.frame import Audit, Choice
 from overclaim.audit.pipeline.learner_stages import LearnerAudit
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
 from overclaim.audit.pipeline.verdict import UnderpoweredError, Verdict
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import Plan
@@ -145,6 +144,9 @@ class Response(Audit):
     """Randomised response at the claimed epsilon, guessed perfectly: the claim is true of it, and tight."""
 
     def of(self, target):
+        return self
+
+    def anytime(self):
         return self
 
     def choose(self, options):

@@ -12,9 +12,8 @@ from overclaim.audit.attacks.protocol import NoEvidence
 from overclaim.audit.evidence.frozen import freeze
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.pipeline.anytime import until_falsified
-from overclaim.audit.pipeline.early import AnytimeMechanism
 from overclaim.audit.pipeline.frame import Choice
-from overclaim.audit.pipeline.mechanism_stages import MechanismAudit
+from overclaim.audit.pipeline.mechanism_stages import AnytimeMechanism, MechanismAudit
 from overclaim.audit.play.mechanism_runs import DataPair, Sample
 from overclaim.audit.statistics.bounds.power import detectable_epsilon
 from overclaim.audit.statistics.events import Event

@@ -17,8 +17,7 @@ from overclaim.audit.pipeline.pair_search import candidates, climb
 from overclaim.audit.pipeline.proposals import Proposals
 from overclaim.audit.spaces.families import first_round, later, standard_pairs
 from overclaim.audit.spaces.loss_choices import alphabet_of, linear_alphabet
-from overclaim.audit.spaces.pair_changes import changes
-from overclaim.audit.spaces.pair_space import PairSpace
+from overclaim.audit.spaces.pair_space import PairSpace, changes
 from overclaim.learners import Exp3
 from overclaim.learners.abilities import batch_of
 from overclaim.learners.catalogue.entries import entries, lookup

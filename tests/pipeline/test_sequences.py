@@ -340,7 +340,7 @@ def test_false_alarms_are_as_rare_as_claimed(monkeypatch):
     """At confidence .9 a false alarm has a probability of at most .1; 20 of 60 are less likely than 1e-6."""
     inputs = neighbours(SEQUENCES)
     drawn = examples_of(inputs, 0)  # once: of an audit of so few runs, their draws take four fifths of the time
-    monkeypatch.setattr("overclaim.audit.pipeline.falsify.examples_of", lambda inputs, seed: drawn)
+    monkeypatch.setattr("overclaim.audit.pipeline.given_rounds.examples_of", lambda inputs, seed: drawn)
     alarms = [audit(PRIVATE, inputs, runs=1000, seed=seed, confidence=0.9, shrink=False).verdict for seed in range(60)]
     assert alarms.count(Verdict.FALSIFIED) < 20
 

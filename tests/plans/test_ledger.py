@@ -72,7 +72,7 @@ from dataclasses import replace
 from pathlib import Path
 import overclaim.reports.command_line.cli as cli
 from overclaim.audit.attacks import learner_attacks
-from overclaim.audit.pipeline import learners as falsify
+from overclaim.audit.pipeline import audited
 from overclaim.audit.plans import plan as plans, selftest
 measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=plans.Budget(runs=40))
 plans.literature = lambda seed=0: replace(plans.read_plan(Path("plan.toml")), regret=(measured,))

@@ -169,11 +169,11 @@ def test_failed_certificates_share_alpha_and_leave_the_audits_own(monkeypatch):
     task, result = audited("agarwal-singh/reduction-threshold", rounds=6)
     tried = []
 
-    def certify(learner, claim, budget, execution, *, pair, arms):
-        tried.append((budget, pair.rounds))
+    def certify(learner, claim, budget, execution, given):
+        tried.append((budget, given.pair.rounds))
         return not_falsified(result)
 
-    monkeypatch.setattr(room, "audit_learner", certify)
+    monkeypatch.setattr(room, "audited", certify)
     monkeypatch.setattr(room._Judge, "_exact", lambda *_: True)
     shrunk = shrink_task(task, result)
     assert 1 < len(tried) <= CERTIFICATES
@@ -187,14 +187,14 @@ def test_failed_certificates_share_alpha_and_leave_the_audits_own(monkeypatch):
 
 def test_a_larger_pair_stands_in_for_one_that_fails(monkeypatch):
     task, result = audited("agarwal-singh/reduction-threshold", rounds=6)
-    audit_learner, seeds = room.audit_learner, []
+    certify, seeds = room.audited, []
 
-    def first_fails(learner, claim, budget, execution, **game):
+    def first_fails(learner, claim, budget, execution, given):
         seeds.append(budget.seed)
-        result = audit_learner(learner, claim, budget, execution, **game)
+        result = certify(learner, claim, budget, execution, given)
         return not_falsified(result) if len(seeds) == 1 else result
 
-    monkeypatch.setattr(room, "audit_learner", first_fails)
+    monkeypatch.setattr(room, "audited", first_fails)
     shrunk = shrink_task(task, result)
     assert shrunk.fresh
     assert shrunk.seed == seeds[1] != seeds[0]

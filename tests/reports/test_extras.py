@@ -48,7 +48,7 @@ FALSIFIED = '[[claims]]\ntarget = "agarwal-singh/reduction-threshold"\nepsilon =
 #: Where each extra is looked up when it is computed, and what it is called where it is missing.
 OF_RUNS = {
     "pipeline.blind_spot_search.blind_spot": ("blind spot", SURVIVING),
-    "pipeline.learners.claimed_level": ("exact value", SURVIVING),
+    "pipeline.learner_stages.claimed_level": ("exact value", SURVIVING),
     "traces.summary.tracing": (None, SURVIVING),
     "traces.summary.cause": (None, FALSIFIED),
     "traces.upper.path_cost": (None, SURVIVING),
@@ -137,7 +137,7 @@ def test_a_figure_that_cannot_be_drawn_says_why_in_its_place(tmp_path, monkeypat
     [
         ("traces.summary.tracing", ["--trace"], f"NOT TRACED: {REASON}"),
         ("pipeline.blind_spot_search.blind_spot", ["--weaken"], f"missing: blind spot: {REASON}"),
-        ("pipeline.learners.claimed_level", [], f"missing: exact value: {REASON}"),
+        ("pipeline.learner_stages.claimed_level", [], f"missing: exact value: {REASON}"),
     ],
 )
 def test_check_of_what_survives_exits_0_without_an_extra(place, words, said, monkeypatch):
@@ -158,7 +158,7 @@ def test_check_of_what_is_falsified_exits_1_without_its_shrunk_witness(error, mo
 
 
 def test_a_mechanism_keeps_its_verdict_without_shrunk_inputs_and_words(monkeypatch):
-    monkeypatch.setattr("overclaim.audit.pipeline.mechanisms.shrink_inputs", fails())
+    monkeypatch.setattr("overclaim.audit.pipeline.audited.shrink_inputs", fails())
     monkeypatch.setattr("overclaim.audit.pipeline.event_statements.event_in_words", fails())
     inputs = neighbours(st.lists(st.integers(0, 1), max_size=3))
 

@@ -11,7 +11,6 @@ import sklearn.ensemble
 import sklearn.linear_model  # noqa: F401
 
 import overclaim.audit.pipeline.falsify
-import overclaim.audit.pipeline.mechanisms
 import overclaim.audit.plans.shrink  # noqa: F401
 from overclaim.tests.support.own_code import COIN
 

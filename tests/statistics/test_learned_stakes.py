@@ -9,8 +9,7 @@ from scipy import special, stats
 from overclaim import Claim, Pair
 from overclaim.audit.attacks.learner_attacks import SequenceTable
 from overclaim.audit.execution.execution import Budget
-from overclaim.audit.pipeline.anytime_learners import AnytimeLearner
-from overclaim.audit.pipeline.learner_stages import LearnerAudit
+from overclaim.audit.pipeline.learner_stages import AnytimeLearner, LearnerAudit
 from overclaim.audit.play.transcripts import concatenate
 from overclaim.audit.statistics import event_choice, sequential
 from overclaim.audit.statistics.graded_bets import GRADES, SIZES, GradedBets, Stakes

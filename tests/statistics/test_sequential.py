@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from overclaim import Claim, Pair, Verdict, falsify
-from overclaim.audit.pipeline.anytime_learners import AnytimeLearner
+from overclaim.audit.pipeline.learner_stages import AnytimeLearner
 from overclaim.audit.statistics.events import Counts
 from overclaim.audit.statistics.graded_bets import GRADES, Stakes
 from overclaim.audit.statistics.sequential import (

@@ -18,6 +18,7 @@ from overclaim.learners import Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.philox import CounterDraws
+from overclaim.mechanisms.view import ACTIONS
 from overclaim.tests.support.command_line import overclaim
 
 #: The arm of the largest loss is played least: one sequence is 1000 times as likely in one world.
@@ -94,8 +95,7 @@ def test_early_audits_toss_a_fair_coin():
     """Their bets are on guesses of a fair label. Those of a plan with `stop = "early"` are played by the same code."""
     from overclaim.audit.execution.execution import Budget
     from overclaim.audit.pipeline.anytime import until_falsified
-    from overclaim.audit.pipeline.anytime_learners import AnytimeLearner
-    from overclaim.audit.pipeline.learner_stages import LearnerAudit
+    from overclaim.audit.pipeline.learner_stages import AnytimeLearner, LearnerAudit
 
     budget = Budget(runs=40_000, seed=0, confidence=0.99)
     audit = LearnerAudit(learner=Exp3(arms=2, eta=1.0), claim=Claim(epsilon=20.0), budget=budget)
@@ -130,6 +130,6 @@ def test_an_event_is_counted_again_with_its_share(of_left):
     """With another coin the odds of a right guess would be others of the same learner."""
     rule = Sequences(2, 1, np.array([1, -1] * 128, dtype=np.int8))
     learner = Exp3(arms=2, eta=1.0)
-    counts = Frozen(rule, of_left, Counts()).again(learner, PAIR, "actions", key="x", runs=40_000)
+    counts = Frozen(rule, of_left, Counts()).again(learner, PAIR, ACTIONS, key="x", runs=40_000)
     assert counts.runs == 40_000
     assert kept(of_left, counts)

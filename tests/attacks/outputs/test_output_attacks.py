@@ -13,7 +13,7 @@ from overclaim.audit.attacks.outputs.regressions import Logistic
 from overclaim.audit.attacks.protocol import log_losses
 from overclaim.audit.encoding.columns import Column
 from overclaim.audit.encoding.features import Features
-from overclaim.audit.pipeline.mechanisms import falsify_mechanism
+from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.audit.statistics.odds.walks import likely, smoothed
 from overclaim.mechanisms.claim import Claim
 

@@ -1,97 +1,75 @@
-"""From a claim about loss sequences to a verdict: search, pilot, certification."""
+"""A learner on pairs of loss sequences: what is given becomes the pairs to choose from and the audit that chooses."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ...learners.abilities import has_release, inherited, is_ours
-from ...learners.blame import blaming, extra_or_reason, name_of
+from ...learners.blame import name_of
 from ...learners.checks import check_game
 from ...learners.protocol import Learner, publishes
-from ...learners.scalar import arms_of, as_learner, check_target, has_channel, plays_run_by_run, weaker_learner
+from ...learners.scalar import (
+    arms_of,
+    as_learner,
+    check_target,
+    has_channel,
+    plays_run_by_run,
+    weaker_learner,
+)
 from ...mechanisms.claim import NEIGHBOURS, Claim
-from ...mechanisms.global_random import restored
 from ...mechanisms.relation import neighbours_words
 from ...mechanisms.view import View
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
 from ..assumptions.independence import check_block
-from ..execution.execution import HERE, Budget, Execution
-from ..laws.exact_levels import claimed_level
+from ..execution.execution import Budget, Execution
 from ..play.kernels import engine_of
 from ..play.pairs import Pair, check_pair
 from ..spaces.loss_choices import linear_alphabet
-from .anytime import check_measure, until_falsified
-from .anytime_learners import AnytimeLearner
-from .blind_spot_search import WeakenChoice, weakening, with_blind_spot
-from .frame import FEWEST_RUNS, Certified, all_runs, conclude, with_paired_runs
+from .anytime import check_measure
+from .blind_spot_search import weakening
+from .given import Given, Setup
 from .learner_stages import LearnerAudit
 from .pair_search import candidates
-from .verdict import Result, Verdict
 
 
-@blaming
-@restored()
-def audit_learner(
-    learner: object,
-    claim: Claim,
-    budget: Budget,
-    execution: Execution = HERE,
-    *,
-    rounds: int | None = None,
-    arms: int | None = None,
-    pair: Pair | None = None,
-    pairs: Iterable[Pair] | None = None,
-    global_random: bool = False,
-    weaken: WeakenChoice = None,
-    trial: bool = False,
-) -> Result:
-    """As `falsify` (`pipeline.falsify`), on loss sequences; a `trial` has its runs checked only if it falsifies."""
-    began = time.perf_counter()
+def read_losses(learner: object, claim: Claim, budget: Budget, execution: Execution, given: Given) -> Setup:
+    """Return the audit of a learner on the pair or the pairs of losses that are given, else on the standard ones.
+
+    Raises
+    ------
+    ValueError
+        For what does not fit the learner or the claim.
+    LearnerError
+        If the learner misbehaves.
+    """
     check_relation(claim)
     check_target(learner)
-    given = given_pairs(pair, pairs)
-    runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
-    rounds, arms = check_game(rounds_of(rounds, pair), arms_of(learner, arms, None if pair is None else pair.arms))
-    built = as_learner(learner, arms=arms, rounds=rounds, global_random=global_random)
+    if budget.stop == "early":
+        check_measure(claim)
+    pairs, seed = given_pairs(given.pair, given.pairs), budget.seed
+    arms = arms_of(learner, given.arms, None if given.pair is None else given.pair.arms)
+    rounds, arms = check_game(rounds_of(given.rounds, given.pair), arms)
+    built = as_learner(learner, arms=arms, rounds=rounds, global_random=given.global_random)
     check_surface(built, claim)
-    options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given
+    options = candidates(built, claim, rounds=rounds, runs=budget.runs) if pairs is None else pairs
     check_pairs(options, claim, built)
-    game: Any = {"arms": built.arms, "rounds": rounds, "global_random": global_random}
-    how = weakening(weaken, built, partial(weaker_learner, learner, **game))
+    game: Any = {"arms": built.arms, "rounds": rounds, "global_random": given.global_random}
+    how = weakening(given.weaken, built, partial(weaker_learner, learner, **game))
     engine = engine_of(built, options, fast=execution.fast)
-    independent = partial(_check_runs, built, options, seed, runs)
-    if not trial:
+    independent = partial(_check_runs, built, options, seed, budget.runs)
+    if not given.trial:
         independent()
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
     if engine == "numba" and not is_ours(built):
         check_kernel(built, options, seed, view=claim.view)
-    built = as_watched(built, options[0], seed, rows=rows, view=claim.view)
-
+    watched = as_watched(built, options[0], seed, rows=rows, view=claim.view)
     facts: Any = {"claim": claim, "budget": budget, "execution": execution, "engine": engine}
-    audit = LearnerAudit(learner=built, searched=given is None, **facts)
-    certified = _certified(audit, options)
-    result = with_blind_spot(audit, conclude(audit, certified, began), how)
-    if trial and result.verdict is Verdict.FALSIFIED:
-        independent()
-    if result.final or trial:
-        return result
-    exact, missing = extra_or_reason("exact value", partial(claimed_level, built, result.losses, claim))
-    result = replace(result, exact=exact, missing=(*result.missing, *missing))
-    return with_paired_runs(audit, result, certified.choice)
-
-
-def _certified(audit: LearnerAudit, options: Sequence[Pair]) -> Certified:
-    """Return what the audit certifies: of all runs, or until the claim is falsified."""
-    if audit.budget.stop != "early":
-        return all_runs(audit, options)
-    check_measure(audit.claim)
-    return until_falsified(AnytimeLearner(audit), options)
+    audit = LearnerAudit(learner=watched, searched=pairs is None, **facts)
+    return Setup(audit, options, weakening=how, check_late=independent)
 
 
 def check_relation(claim: Claim) -> None:

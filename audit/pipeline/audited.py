@@ -1,0 +1,101 @@
+"""The walk of every audit: read what is given, search, check, choose, certify, decide, and what is told beside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from ...learners.blame import blaming, extra_or_reason, name_of
+from ...learners.scalar import is_mechanism
+from ...mechanisms.claim import Claim
+from ...mechanisms.global_random import restored
+from ..execution.execution import HERE, Budget, Execution
+from ..play.run_by_run import played_alone
+from ..play.unseeded import digest_of
+from .anytime import until_falsified
+from .blind_spot_search import with_blind_spot
+from .frame import FEWEST_RUNS, all_runs, conclude, with_paired_runs
+from .given import Given, Setup
+from .given_data import check_no_game, read_data
+from .given_losses import read_losses, seen_on_sequences
+from .given_rounds import read_rounds
+from .input_search import search_inputs
+from .shrink_inputs import shrink_inputs
+from .verdict import Result, Verdict
+
+#: The options that each kind of target does not take.
+NOT_OF = {"mechanism": ("rounds", "arms", "pair", "fast"), "learner": ("bits", "call_limit", "attributes")}
+#: Reads what is given for one kind of target and worlds.
+Reader = Callable[[object, Claim, Budget, Execution, Given], Setup]
+
+
+def reader_of(target: object, claim: Claim, execution: Execution, given: Given) -> Reader:
+    """Return what reads what is given: a mechanism's inputs, a learner's losses, or its sequences of rounds."""
+    if is_mechanism(target, has_inputs=not given.losses_alone or given.pairs is not None):
+        _refuse(target, "mechanism", execution, given)
+        check_no_game(claim)
+        return read_data
+    _refuse(target, "learner", execution, given)
+    alone = played_alone(claim, os_random=given.os_random)
+    if given.losses_alone and not (alone or seen_on_sequences(target, claim.view)):
+        return read_losses
+    return read_rounds
+
+
+def _refuse(target: object, kind: str, execution: Execution, given: Given) -> None:
+    """Raise ValueError for what targets of this kind do not take: it would not be heeded."""
+    said = {**vars(given), "fast": execution.fast}
+    if names := [name for name in NOT_OF[kind] if said[name] not in (None, False)]:
+        takes = "its inputs are left and right, pairs or inputs" if kind == "mechanism" else "that is for mechanisms"
+        raise ValueError(f"{name_of(target)} is a {kind}: it takes no {', '.join(names)}; {takes}")
+
+
+@blaming
+@restored()
+def audited(
+    target: object,
+    claim: Claim,
+    budget: Budget,
+    execution: Execution = HERE,
+    given: Given | None = None,
+    read: Reader | None = None,
+) -> Result:
+    """Return the result of auditing a claim about a learner or a mechanism: `falsify`, its keywords put together.
+
+    Raises
+    ------
+    ValueError, LearnerError
+        As `falsify`.
+    """
+    began = time.perf_counter()
+    given = given or Given()
+    read = read or reader_of(target, claim, execution, given)
+    setup = read(target, claim, budget.of_at_least(FEWEST_RUNS), execution, given)
+    audit, options, searched = setup.audit, setup.options, None
+    if setup.space is not None:
+        searched = search_inputs(audit, setup.space)
+        audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
+    with audit.naming_the_cure():
+        before = audit.check(options)
+        early = audit.budget.stop == "early"
+        certified = until_falsified(audit.anytime(), options) if early else all_runs(audit, options)
+        audit.recheck(options, certified.choice, before)
+    result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))
+    falsified = result.verdict is Verdict.FALSIFIED
+    if searched is not None:
+        searched.check(name_of(audit.mechanism), falsified=falsified)
+    if given.trial:
+        if falsified:
+            setup.check_late()
+        return result
+    if setup.space is not None and given.shrink and audit.claim.measure.is_epsilon and falsified:
+        shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, setup.space, result))
+        result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
+    result = with_blind_spot(audit, result, setup.weakening)
+    if not result.final:
+        exact, missing = extra_or_reason("exact value", partial(audit.exact, result))
+        result = replace(result, exact=exact, missing=(*result.missing, *missing))
+    told: Result = audit.told(with_paired_runs(audit, result, certified.choice))
+    return told

@@ -1,0 +1,111 @@
+"""A mechanism on inputs: what is given becomes the pairs to choose from, or the space to search, and the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ...mechanisms.claim import Claim
+from ...mechanisms.parameters import with_plain_numbers
+from ...mechanisms.weakening import with_parameter
+from ..execution.execution import Budget, Execution
+from ..play.attributes import WithAttributes
+from ..play.call_limit import check_limit
+from ..play.mechanism_runs import DataPair
+from ..play.raising import Outcomes
+from ..play.unseeded import OnGlobals, Unseeded
+from ..spaces.related import space_of
+from .anytime import check_measure
+from .blind_spot_search import weakening
+from .given import Given, Setup
+from .mechanism_stages import MechanismAudit
+
+
+def read_data(
+    mechanism: Any, claim: Claim, budget: Budget, execution: Execution, given: Given, *, kind: Any = MechanismAudit
+) -> Setup:
+    """Return the audit of a mechanism on the pairs of inputs that are given, or on a space of them.
+
+    Raises
+    ------
+    ValueError
+        For what does not fit the mechanism.
+    """
+    check_limit(given.call_limit)
+    _check_options(claim, budget, given)
+    mechanism = with_plain_numbers(mechanism)
+    how = weakening(given.weaken, mechanism, partial(with_parameter, mechanism))
+    for wrap in _wrappers(given, claim.raising):
+        mechanism, how = wrap(mechanism), how and how.through(wrap)
+    target = Unseeded(mechanism) if given.os_random else mechanism
+    if given.os_random:  # a generator of its own may begin anew elsewhere, and when an audit is resumed
+        execution = replace(execution, memory=None, cluster=None)
+    facts: Any = {"claim": claim, "budget": budget, "execution": execution}
+    audit = kind(mechanism=target, bits=given.bits, call_limit=given.call_limit, **facts)
+    if given.inputs is None:
+        return Setup(audit, _pairs(given.left, given.right, given.pairs), weakening=how)
+    _refuse_both(given.left, given.right, given.pairs)
+    return Setup(audit, (), space_of(given.inputs, budget.seed), how)
+
+
+def check_no_game(claim: Claim) -> None:
+    """Raise ValueError where a claim says what is for learners alone: it would not be heeded."""
+    usual = Claim(measure=claim.measure)
+    said = [name for name in ("losses", "neighbours", "surface") if getattr(claim, name) != getattr(usual, name)]
+    if said:
+        raise ValueError(
+            f"a mechanism's claim takes no {said[0]}, got {getattr(claim, said[0])!r}: that is for learners; which "
+            "inputs are neighbours is said by left and right, pairs or inputs"
+        )
+
+
+def _wrappers(given: Given, raising: str) -> list[Callable[[Any], Callable[..., object]]]:
+    """Return what reads, calls or catches the outputs of a mechanism for us, the innermost first."""
+    asked: list[tuple[bool, Callable[[Any], Callable[..., object]]]] = [
+        (given.attributes is not None, lambda one: WithAttributes(one, given.attributes or ())),
+        (given.global_random, OnGlobals),
+        (raising == "outcome", Outcomes),
+    ]
+    return [wrap for wanted, wrap in asked if wanted]
+
+
+def _check_options(claim: Claim, budget: Budget, given: Given) -> None:
+    """Raise ValueError for options that do not go together."""
+    if given.call_limit is not None and given.inputs is None:
+        raise ValueError("call_limit is for inputs that are searched: slow ones are left out")
+    if given.global_random and given.os_random:
+        raise ValueError("give either os_random or global_random: one has no seed, the other has")
+    if budget.stop != "early":
+        return
+    check_measure(claim)
+    if given.os_random:
+        why = "it learns from runs that a resumed audit plays again, and these cannot be"
+        raise ValueError(f"stop must be budget with os_random, got early: {why}")
+
+
+def _pairs(left: object, right: object, pairs: Iterable[tuple[object, object]] | None) -> list[DataPair]:
+    if pairs is not None:
+        if left is not None or right is not None:
+            raise ValueError("give either left and right, or pairs")
+        if not isinstance(pairs, Iterable):
+            raise ValueError(f"pairs must be pairs of inputs, (left, right) each, got {pairs!r}")
+        options = [_pair(pair) for pair in pairs]
+        if not options:
+            raise ValueError("there is no pair of inputs to audit on")
+        return options
+    if left is None and right is None:
+        raise ValueError("two neighbouring inputs must be given: left and right")
+    return [DataPair(left, right)]
+
+
+def _refuse_both(left: object, right: object, pairs: object) -> None:
+    if left is not None or right is not None or pairs is not None:
+        raise ValueError("give either inputs, a strategy of pairs, or left and right, or pairs")
+
+
+def _pair(pair: object) -> DataPair:
+    if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+        raise ValueError(f"a pair must be two inputs, (left, right), got {pair!r}")
+    return DataPair(*pair)
