@@ -173,7 +173,8 @@ class Changes:
         form = to_json(data)
         places = list(numbers_of(form))
         if not places:
-            raise RelationError(f"{self.relation} needs numbers in the data, got {data!r:.80}")
+            kind = UnfitError if "$float" in repr(form) else RelationError  # others may be finite
+            raise kind(f"{self.relation} needs numbers in the data, got {data!r:.80}")
         steps = _steps(self.relation, [is_whole(form, path) for path, _ in places], rng)
         start = {
             path: SHORT.plus(number) if step % 1 else number

@@ -32,11 +32,15 @@ _OF_TYPES: dict[str, set[str]] = {
     "null": set(),
     "boolean": set(),
     "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "nan", "infinite"},
     "string": {"minLength", "maxLength", "pattern"},
     "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"},
     "object": {"properties", "required", "additionalProperties", "minProperties", "maxProperties"},
 }
+#: What a number may be beside finite, by the keyword of ours that allows it. No other reader knows them.
+_NOT_FINITE = {"nan": (math.nan,), "infinite": (math.inf, -math.inf)}
+#: How many finite numbers are drawn for one that is not: all others of a list shall be finite, more often than not.
+_FINITE = 3
 #: The most levels of references and nesting.
 _DEEPEST = 20
 
@@ -52,7 +56,8 @@ def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> 
     ----------
     schema : dict
         Of draft 2020-12, or of draft 7, where `"items": [...]` is a tuple. Values of `enum` and `const` may have the
-        tags of `data`: `{"$float": "nan"}`.
+        tags of `data`, as `{"$float": "nan"}`, or be NaN and infinities themselves. A number with `"nan": true` may be
+        NaN, one with `"infinite": true` infinite.
     relation : str or callable
         As in `neighbours`.
 
@@ -71,8 +76,47 @@ def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> 
         raise SchemaError(f"the schema of inputs is invalid: {why} (at {place})") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"the schema of inputs is invalid: {said(error)} (at $)") from None
-    fits = Draft202012Validator(modern).is_valid
-    return neighbours(_Reader(schema, modern).strategy(modern), relation, where=lambda data: fits(to_json(data)))
+    checked = Draft202012Validator(_checked(modern))
+    strategy = _Reader(schema, modern, checked).strategy(modern)
+    return neighbours(strategy, relation, where=lambda data: checked.is_valid(to_json(data)))
+
+
+def _checked(modern: Any) -> Any:
+    """Return a schema for jsonschema, to which a number that is not finite is an object: see `data`."""
+    if isinstance(modern, list):
+        return [_checked(part) for part in modern]
+    if not isinstance(modern, dict):
+        return modern
+    plain = {word: _checked(part) if word in _SCHEMAS else part for word, part in modern.items()}
+    for word in _NAMED_SCHEMAS & plain.keys():
+        plain[word] = {name: _checked(part) for name, part in plain[word].items()}
+    kinds = modern.get("type", ())
+    if "number" not in ([kinds] if isinstance(kinds, str) else kinds):
+        return plain
+    values = _values(modern)
+    if values is None:
+        tags = [to_json(number) for number in _not_finite(modern)]
+    else:
+        tags = [value for value in values if isinstance(value, dict) and "$float" in value]
+    return {"anyOf": [plain, {"enum": tags}]} if tags else plain
+
+
+def _values(schema: Schema) -> list[Any] | None:
+    """Return the values of `enum` or `const`; None where a schema has neither."""
+    if "enum" in schema:
+        return list(schema["enum"])
+    return [schema["const"]] if "const" in schema else None
+
+
+def _not_finite(schema: Schema) -> list[float]:
+    """Return what a number may be that is not finite: NaN, and infinities within its bounds."""
+    low, high = _bounds(schema)
+    numbers = [number for word, some in _NOT_FINITE.items() if schema.get(word) is True for number in some]
+    return [
+        number
+        for number in numbers
+        if not (low is not None and number < low) and not (high is not None and number > high)
+    ]
 
 
 def _modern(schema: Any) -> Any:
@@ -82,6 +126,8 @@ def _modern(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     modern = {word: _modern(part) if word in _SCHEMAS else part for word, part in schema.items()}
+    for word in {"enum", "const"} & schema.keys():
+        modern[word] = _tagged(schema[word])
     for word in _NAMED_SCHEMAS & schema.keys():
         if isinstance(schema[word], dict):
             modern[word] = {name: _modern(part) for name, part in schema[word].items()}
@@ -90,6 +136,15 @@ def _modern(schema: Any) -> Any:
         del modern["items"]
         modern |= {"prefixItems": first, "items": more} if first else {"items": more}
     return modern
+
+
+def _tagged(value: Any) -> Any:
+    """Return a value of a schema with tags in the place of numbers that are not finite."""
+    if isinstance(value, list):
+        return [_tagged(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _tagged(part) for key, part in value.items()}
+    return to_json(value) if isinstance(value, float) else value
 
 
 def _json_path(schema: Any, place: Iterable[str | int]) -> str:
@@ -108,8 +163,9 @@ def _json_path(schema: Any, place: Iterable[str | int]) -> str:
 
 
 class _Reader:
-    def __init__(self, whole: object, modern: object) -> None:
+    def __init__(self, whole: object, modern: object, checked: Any) -> None:
         self.whole, self.modern, self.st = whole, modern, import_hypothesis().strategies
+        self.checked = checked
         #: Where in the schema the part lies that is read.
         self.place: tuple[str | int, ...] = ()
 
@@ -147,8 +203,10 @@ class _Reader:
             place, part = self._referred(schema["$ref"])
             with self.at(*place):
                 return self.strategy(part, depth + 1)
-        if "enum" in schema or "const" in schema:
-            values = schema["enum"] if "enum" in schema else [schema["const"]]
+        if (values := _values(schema)) is not None:
+            fits = self.checked.evolve(schema=_checked(schema)).is_valid
+            if unfit := [value for value in values if not fits(value)]:
+                raise self.error(f"nothing fits the schema of inputs: its value {unfit[0]!r:.80} is refused beside it")
             try:
                 return self.st.sampled_from([from_json(value) for value in values])
             except ValueError as error:
@@ -208,7 +266,10 @@ class _Reader:
 
     def _numbers(self, schema: Schema, depth: int) -> object:
         low, high = _bounds(schema)
-        return self._between(
+        for word in _NOT_FINITE:
+            if not isinstance(schema.get(word, False), bool):
+                raise self.error(f"{word} of a number must be true or false, got {schema[word]!r:.80}")
+        finite = self._between(
             self.st.floats,
             low,
             high,
@@ -217,6 +278,8 @@ class _Reader:
             allow_nan=False,
             allow_infinity=False,
         )
+        others = _not_finite(schema)
+        return self.st.one_of(*[finite] * _FINITE, self.st.sampled_from(others)) if others else finite
 
     def _between(self, make: Callable[..., Any], low: float | None, high: float | None, **more: object) -> Any:
         if low is not None and high is not None and low > high:

@@ -54,6 +54,35 @@ def test_nan_is_drawn_as_a_number():
     assert any(isinstance(x, float) and math.isnan(x) for x in sides)
 
 
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("schema", "drawn"),
+    [
+        ({"enum": [0, NAN]}, {"0", "nan"}),
+        ({"type": "number", "enum": [0.0, -INF]}, {"0.0", "-inf"}),
+        ({"anyOf": [{"const": 0}, {"const": NAN}]}, {"0", "nan"}),
+        ({"type": "number", "minimum": 0, "maximum": 0, "nan": True}, {"0.0", "nan"}),
+        ({"type": "number", "minimum": 0, "maximum": 1, "infinite": True}, {"0.0"}),
+        ({"type": ["number", "null"], "minimum": 0, "infinite": True}, {"None", "inf"}),
+        ({"type": "array", "maxItems": 1, "items": {"type": "number", "nan": True}}, {"[]", "[nan]"}),
+    ],
+)
+def test_numbers_that_are_not_finite_are_drawn_if_they_are_said(schema, drawn):
+    """NaN as a number of a schema was accepted and never drawn."""
+    pairs = draw(pairs_of({"type": "array", "items": schema, "minItems": 1, "maxItems": 2}), 80, seed=0)
+    seen = {repr(x) for pair in pairs for side in pair for x in side}
+    assert drawn <= seen
+    assert not {"nan", "inf", "-inf"} & (seen - drawn)
+
+
+def test_a_distance_passes_over_data_without_finite_numbers():
+    schema = {"type": "array", "items": {"type": "number", "maximum": 9, "minimum": 0, "nan": True}, "minItems": 2}
+    for left, right in draw(pairs_of(schema | {"maxItems": 2}, "linf:1"), 40, seed=0):
+        assert all(math.isnan(a) == math.isnan(b) for a, b in zip(left, right, strict=True))
+
+
 def test_a_relation_goes_with_it():
     for left, right in draw(pairs_of(SCHEMAS[0], "add-remove"), 20, seed=0):
         assert abs(len(left) - len(right)) == 1
@@ -69,6 +98,11 @@ def test_a_relation_goes_with_it():
         ({"properties": {"items": {"type": "list"}}}, "invalid: 'list' is not", "$.properties.items.type"),
         ({"type": "array", "items": [NUMBER, {"type": "float"}]}, "invalid: 'float' is not", "$.items[1].type"),
         ({"minimum": 1}, "must say its type", "$"),
+        ({"type": "number", "nan": 1}, "nan of a number must be true or false, got 1", "$"),
+        ({"type": "number", "infinite": "yes"}, "infinite of a number must be true or false, got 'yes'", "$"),
+        ({"type": "integer", "nan": True}, "says 'nan', which is not known for the type integer", "$"),
+        ({"anyOf": [NUMBER, {"type": "number", "const": "x"}]}, "its value 'x' is refused beside it", "$.anyOf[1]"),
+        ({"enum": [1, 30], "maximum": 9}, "its value 30 is refused beside it", "$"),
         ({"type": "number", "minimum": 1, "maximum": 0}, "nothing fits the schema of inputs: no number is at", "$"),
         ({"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}, "nothing fits", "$"),
         ({"type": "array", "minItems": 2, "maxItems": 1}, "nothing fits the schema of inputs: minItems is 2", "$"),
