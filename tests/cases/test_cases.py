@@ -1,0 +1,57 @@
+"""Code as people have it, each with its fault or without one: the verdict is right, and no bound is above the truth.
+
+`cases.json` has a command for each target of `code/`: what a user types, on a pair of inputs or with a search. The
+header of each file says what is wrong in it, and derives the truth: the exact level of the pair, where it is finite.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from overclaim.reports.command_line.cli import main
+
+HERE = Path(__file__).parent
+CASES = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))
+SLOW = pytest.mark.slow(reason="a search, many rounds or many runs; others of its kind are quick")
+
+
+def named(case):
+    how = "pair" if "left" in case else "search"
+    return f"{case['target'].replace('.py:', '-')}-{how}"
+
+
+def marked(case):
+    return pytest.param(case, id=named(case), marks=() if case.get("quick") else SLOW)
+
+
+@pytest.fixture
+def code(monkeypatch):
+    monkeypatch.chdir(HERE / "code")
+    monkeypatch.syspath_prepend(HERE / "code")
+
+
+def check(case):
+    sides = [word for side in ("left", "right") if side in case for word in (f"--{side}", json.dumps(case[side]))]
+    words = [case["target"], *case["words"], *sides, "--runs", str(case["runs"]), "--jobs", "1", "--json"]
+    done = CliRunner().invoke(main, ["check", *words])
+    assert done.stdout, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("case", map(marked, CASES))
+def test_the_verdict_is_right(code, case):
+    """A sound target at 0 may be UNDERPOWERED. Alpha is 1 %, the seed fixed: a bound above the truth is an alarm."""
+    record = check(case)
+    assert (record["verdict"] == "FALSIFIED") == (case["expect"] == "falsified")
+    assert record["lower"] <= case.get("truth", float("inf"))
+
+
+def test_every_file_has_a_sound_twin_and_a_broken_one():
+    known = {}
+    for case in CASES:
+        known.setdefault(re.split(r"_|\W", case["target"].removeprefix("adapters.py:"))[0], set()).add(case["expect"])
+    files = {file.name.partition("_")[0] for file in (HERE / "code").glob("??_*.py")}
+    assert known == {name: {"falsified", "survived"} for name in files - {"c1", "c2"}}
