@@ -150,14 +150,16 @@ def promised(result: Result) -> ClaimRecord:
 
 
 def attack_facts(result: Result) -> ClaimRecord:
-    """Return the attack, whether its score is the exact log-likelihood ratio, and of what; and whether it saw any."""
+    """Return the attack, whether its score is the exact log-likelihood ratio, and of what; and what it saw."""
     attack = result.scorer
+    remarks: ClaimRecord = {"remarks": [*result.remarks]} if result.remarks else {}
     return {
         "attack": result.attack,
         "attack_exact": attack.exact,
         "attack_reads": attack.wording if attack.exact else "",
         "alike": result.alike and not result.unseen,
         "paired_runs": result.paired,
+        **remarks,
     }
 
 

@@ -167,6 +167,7 @@ class ClaimRecord(TracesJson, total=False):
     unread_bits: Annotated[bool, maybe(BOOLEAN)]
     noise_set_by: Annotated[list[str], maybe(array(TEXT))]
     untested_allowed: Annotated[bool, maybe(BOOLEAN)]
+    remarks: Annotated[list[str], maybe(array(TEXT))]
     # What its verdict goes without.
     missing: Annotated[list[MissingJson], maybe(array(table_of(MissingJson)))]
     # How it was audited.

@@ -22,6 +22,7 @@ from .given_data import check_no_game, read_data
 from .given_losses import read_losses, seen_on_sequences
 from .given_rounds import read_rounds
 from .input_search import search_inputs
+from .remarks import with_remarks
 from .shrink_inputs import shrink_inputs
 from .verdict import Result, Verdict
 
@@ -93,7 +94,7 @@ def audited(
     if setup.space is not None and given.shrink and audit.claim.measure.is_epsilon and falsified:
         shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, setup.space, result))
         result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
-    result = with_blind_spot(audit, result, setup.weakening)
+    result = with_remarks(audit, with_blind_spot(audit, result, setup.weakening), certified.choice)
     if not result.final:
         exact, missing = extra_or_reason("exact value", partial(audit.exact, result))
         result = replace(result, exact=exact, missing=(*result.missing, *missing))

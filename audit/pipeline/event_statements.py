@@ -80,7 +80,7 @@ def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
     used = {world: side for world, side in sides.items() if side.any() and not side.all()}
     if not used:
         return NOTHING
-    columns = _columns(outputs)
+    columns = columns_of(outputs)
     statements = ((world, _best(columns, side), side) for world, side in used.items())
     words = [
         f"“{world}” where {best.text} (as the event in {best.agrees:,} of {runs:,} pilot runs)"
@@ -90,7 +90,7 @@ def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
     return ", ".join(words)
 
 
-def _columns(outputs: Outputs) -> dict[str, Part]:
+def columns_of(outputs: Outputs) -> dict[str, Part]:
     """Return the parts of outputs by their names."""
     shape, numbers = vectors(outputs)
     if numbers is not None and shape is not None:

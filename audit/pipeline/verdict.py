@@ -208,6 +208,8 @@ class Result(OnPair):
         read where that is asked for, may tell more than their values.
     missing : tuple of MissingExtra
         What was asked for beside the verdict, or belongs to it, and could not be computed, with the reason.
+    remarks : tuple of str
+        What differs between the outputs, and whether the noise is fixed: facts of fresh runs, which bound nothing.
 
     Examples
     --------
@@ -241,6 +243,7 @@ class Result(OnPair):
     alike: bool = False
     floats: bool = False
     missing: tuple[MissingExtra, ...] = ()
+    remarks: tuple[str, ...] = ()
     ceiling: float | None = None
     paired: int | None = None
     upper: float | None = None

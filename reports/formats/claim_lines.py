@@ -67,6 +67,7 @@ def claim_lines(claim: ClaimRecord) -> str:
         *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         *([f"in words: {visible_line(claim['event_in_words'])}"] if claim.get("event_in_words") else []),
+        *[f"remark: {visible_line(line)}" for line in claim.get("remarks") or ()],
         _worlds_line(data),
         *_translation_lines(claim),
         *_searched_lines(data),

@@ -1,0 +1,110 @@
+"""What differs between outputs, in words that fresh runs show; and noise that no generator draws."""
+
+import numpy as np
+import pytest
+
+from overclaim import Claim, Verdict, falsify, falsify_mechanism
+from overclaim.audit.pipeline.remarks import FIXED_NOISE, differences
+
+RUNS = 400
+RNG = np.random.default_rng(0)
+NOISE = RNG.laplace(size=(4, RUNS))
+
+
+def told(left, right, **how):
+    return list(differences(np.array(left), np.array(right), **how))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words"),
+    [
+        ([NOISE[0], NOISE[1]], [NOISE[2], NOISE[3]], []),
+        ([NOISE[0], 0 * NOISE[0] + 5], [NOISE[2], 0 * NOISE[0] + 4], ["output[1] has no noise: 5 on the left, 4 on"]),
+        ([NOISE[0], 0 * NOISE[0] + 5], [NOISE[2], 0 * NOISE[0] + 5], []),
+        (
+            [NOISE[0], 2.5 * NOISE[0] + 1],
+            [NOISE[2], 2.5 * NOISE[2] + 3],
+            ["output[0] - 0.4 x output[1] has no noise: -0.4 on the left, -1.2 on the right, in all 400 runs of each"],
+        ),
+        ([NOISE[0], NOISE[0] + 1], [NOISE[2], NOISE[2] + 1], []),
+        ([NOISE[0], 3 * NOISE[1]], [NOISE[2], NOISE[3]], ["the spread of output[1] differs: "]),
+        ([NOISE[0] > 0, NOISE[1] > 2], [NOISE[2] > 0, NOISE[3] > 0], []),
+    ],
+    ids=["alike", "constant", "same constant", "combined", "same combined", "scale", "truth values"],
+)
+def test_what_differs_is_told(left, right, words):
+    """A logistic regression named no column."""
+    said = told(left, right)
+    assert len(said) == len(words), said
+    assert all(line.startswith(word) for line, word in zip(said, words, strict=True))
+
+
+def test_several_sums_without_noise_are_told_one_by_one():
+    tree = [NOISE[0], NOISE[1], NOISE[0] + NOISE[1], NOISE[0] - NOISE[1]]
+    right = [row + shift for row, shift in zip(tree, (0, 0, 1, 2), strict=True)]
+    said = told(tree, right)
+    assert len(said) == 2
+    assert all(line.count("output") == 3 for line in said)
+
+
+def test_the_clearest_column_is_told_where_no_event_is():
+    (line,) = told([NOISE[0], NOISE[1] + 5], [NOISE[2], NOISE[3]], alone=True)
+    assert line.startswith("output[1] alone is above")
+    assert told([NOISE[0], NOISE[1]], [NOISE[2], NOISE[3]], alone=True) == []
+
+
+def test_texts_and_missing_values_are_passed_over():
+    left = [{"a": 1.0, "b": "x", "c": None}, {"a": 1.0, "b": "y"}]
+    assert list(differences(left, left)) == []
+
+
+def correlated(data, rng):
+    noise = rng.laplace(scale=100.0)
+    return [len(data) + noise, 2 * noise]
+
+
+def test_a_falsified_result_says_it_and_a_sound_one_says_nothing():
+    result = falsify_mechanism(correlated, Claim(epsilon=1.0), left=[1], right=[], runs=2_000)
+    assert result.verdict is Verdict.FALSIFIED
+    assert result.remarks == (
+        "output[0] - 0.5 x output[1] has no noise: 1 on the left, 0 on the right, in all 100 runs of each",
+    )
+    sound = falsify_mechanism(lambda data, rng: rng.laplace(scale=3.0), Claim(epsilon=1.0), left=1, right=0, runs=400)
+    assert sound.remarks == ()
+
+
+class DefaultSeed:
+    """Broken: the noise is the same in every run."""
+
+    feedback = "bandit"
+
+    def __init__(self, arms, rounds, rng, seed=10):
+        self.rng, self.best = np.random.default_rng(seed), 0
+
+    def act(self):
+        return self.best
+
+    def update(self, loss):
+        self.best = int(loss + self.rng.laplace() > 0.5)
+
+
+class Drawing(DefaultSeed):
+    def __init__(self, arms, rounds, rng):
+        self.rng, self.best = rng, 0
+
+
+def of_data(data, rng):
+    return len(data) + np.random.default_rng(3).laplace()
+
+
+@pytest.mark.parametrize(("learner", "remarks"), [(DefaultSeed, (FIXED_NOISE,)), (Drawing, ())])
+def test_fixed_noise_of_a_learner_is_told(learner, remarks):
+    """It was FALSIFIED, or nothing was seen, without a word why."""
+    assert falsify(learner, Claim(epsilon=1.0), rounds=2, arms=2, runs=1_000).remarks == remarks
+
+
+def test_fixed_noise_of_a_mechanism_is_told():
+    result = falsify_mechanism(of_data, Claim(epsilon=1.0), left=[1], right=[], runs=400)
+    assert result.remarks[0] == FIXED_NOISE
+    own = falsify_mechanism(of_data, Claim(epsilon=1.0), left=[1], right=[], runs=400, os_random=True)
+    assert FIXED_NOISE not in own.remarks
