@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -12,6 +13,8 @@ from .view import VIEWS, View
 
 #: The loss sets by name; `learners.problems.losses` holds their geometry.
 LOSS_SET_NAMES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
+#: What stands for a loss set of one's own: numbers between two ends, any finite ones, or any at all.
+OWN_LOSSES = ("box:LOW:HIGH", "finite", "any")
 #: The relations of pairs of losses, which are searched without inputs.
 NEIGHBOURS = ("replace", "zero-out")
 #: What an exception is: no output, or one like any other.
@@ -42,7 +45,8 @@ class Claim:
         its own, so that `dataclasses.replace` takes them.
     losses : str
         The loss set: "unit" for [0, 1] or "symmetric" for [-1, 1] on every coordinate, "l1-ball" or "l2-ball" for
-        the unit balls of linear losses, "lipschitz" for convex functions with gradients of norm at most 1.
+        the unit balls of linear losses, "lipschitz" for convex functions with gradients of norm at most 1. Or of one's
+        own: "box:-3:3" for [-3, 3], "finite" for all finite numbers, "any" for NaN and infinities as well.
     neighbours : str
         The relation that makes two inputs neighbours, by its words (`mechanisms.relation`): "replace" (one record, or
         one round's whole loss, is replaced), "zero-out" (it becomes 0), "replace:3", "user", "l2:0.5" and others; or
@@ -93,7 +97,9 @@ class Claim:
     ) -> None:
         fields: dict[str, object] = {"losses": losses, "neighbours": neighbours, "surface": surface}
         fields["raising"] = raising
-        for name, names in (("losses", LOSS_SET_NAMES), ("surface", VIEWS), ("raising", RAISING)):
+        if losses not in LOSS_SET_NAMES:
+            loss_range(losses)
+        for name, names in (("surface", VIEWS), ("raising", RAISING)):
             if fields[name] not in names:
                 raise ValueError(f"{name} must be one of {', '.join(names)}, got {fields[name]!r}")
         if not by_function(neighbours):
@@ -121,6 +127,34 @@ class Claim:
     def delta(self) -> float:
         """The delta of `epsilon`."""
         return self.measure.stated[1]
+
+
+def loss_range(losses: object) -> tuple[float, float]:
+    """Return the ends of a loss set of one's own: `OWN_LOSSES`.
+
+    Raises
+    ------
+    ValueError
+        For another text, with those that are known.
+
+    Examples
+    --------
+    >>> loss_range("box:-3:3"), loss_range("finite")
+    ((-3.0, 3.0), (-inf, inf))
+    """
+    if losses in ("finite", "any"):
+        return -math.inf, math.inf
+    kind, *ends = losses.split(":") if isinstance(losses, str) else [""]
+    if kind != "box":
+        known = ", ".join((*LOSS_SET_NAMES, *OWN_LOSSES))
+        raise ValueError(f"losses must be one of {known}, got {losses!r}")
+    try:
+        low, high = map(float, ends)
+    except ValueError:
+        low, high = math.nan, math.nan
+    if not -math.inf < low < high < math.inf:
+        raise ValueError(f"losses box:LOW:HIGH needs two finite numbers, the lower one first, got {losses!r}")
+    return low, high
 
 
 def check_claim(claim: object) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import name_of
 from ...learners.checks import check_game
+from ...learners.problems.losses import loss_set
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import (
     arms_of,
@@ -63,13 +64,18 @@ def read_losses(learner: object, claim: Claim, budget: Budget, execution: Execut
     independent = partial(_check_runs, built, options, seed, budget.runs)
     if not given.trial:
         independent()
-    rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
+    rows = linear_alphabet(claim, built.arms).rows if _has_extremes(options[0], claim) else None
     if engine == "numba" and not is_ours(built):
         check_kernel(built, options, seed, view=claim.view)
     watched = as_watched(built, options[0], seed, rows=rows, view=claim.view)
     facts: Any = {"claim": claim, "budget": budget, "execution": execution, "engine": engine}
     audit = LearnerAudit(learner=watched, searched=pairs is None, **facts)
     return Setup(audit, options, weakening=how, check_late=independent)
+
+
+def _has_extremes(pair: Pair, claim: Claim) -> bool:
+    """Return whether the losses are vectors of a set that has extremes."""
+    return pair.arms is not None and loss_set(claim.losses).bounded
 
 
 def check_relation(claim: Claim) -> None:

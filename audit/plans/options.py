@@ -117,9 +117,10 @@ _TABLE = (
     Option("arms", _COUNT, "int", "Arms, experts or coordinates.  [default: the target's own, or 2]"),
     Option(
         "losses",
-        {"enum": list(LOSSES)},
+        {"anyOf": [{"enum": [*LOSSES, "finite", "any"]}, {"type": "string", "pattern": "^box:"}]},
         "text",
-        f"Loss set: {', '.join(LOSSES)}.  [default: the target's own, or unit]",
+        f"Loss set: {', '.join(LOSSES)}; or one of your own: box:LOW:HIGH, finite, any.  [default: the target's own, "
+        "or unit]",
     ),
     Option(
         "neighbours",

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...learners.problems.losses import (
-    LOSS_SETS,
     Adaptive,
     Family,
     Loss,
@@ -20,6 +19,7 @@ from ...learners.problems.losses import (
     check_told,
     feedback,
     from_json,
+    loss_set,
     resolve,
 )
 from ...learners.protocol import Actions, FeedbackKind, Learner
@@ -218,7 +218,7 @@ class Pair:
         for side, world in (("left", self.left), ("right", self.right)):
             for t, loss in enumerate(world):
                 if isinstance(loss, np.ndarray):
-                    LOSS_SETS[claim.losses].check(loss, f"the {side} loss of round {t + 1}")
+                    loss_set(claim.losses).check(loss, f"the {side} loss of round {t + 1}")
         differing = self.left[self.t0], self.right[self.t0]
         if claim.neighbours == "zero-out" and not any(_nothing(loss, radius) for loss in differing):
             raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
@@ -305,7 +305,9 @@ def loss_json(loss: object) -> object:
 
 def extremes(claim: Claim, arms: int) -> tuple[float, float, Floats, Floats]:
     """Return the least and the largest loss that all arms have, and losses that are high by turns, and at one arm."""
-    losses = LOSS_SETS[claim.losses]
+    losses = loss_set(claim.losses)
+    if not losses.bounded:
+        raise ValueError(f"losses {losses.name} have no extremes to search: give a pair, left and right, or inputs")
     low, high = (end * losses.scale(arms) for end in (losses.low, losses.high))
     contrast, single = (np.where(where, high, low) for where in (np.arange(arms) % 2 == 0, np.arange(arms) == 0))
     return low, high, contrast, single

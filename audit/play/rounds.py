@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.problems.losses import LOSS_SETS, Family, Loss, check_lipschitz
+from ...learners.problems.losses import Family, Loss, check_lipschitz, loss_set
 from ...mechanisms.relation import Relation, RelationError, relation_names
 from .data import key_of
 from .distances import distance_fault, within
@@ -123,9 +123,9 @@ class Game:
         if isinstance(loss, np.ndarray):
             if len(loss) != self.arms:
                 raise ValueError(f"{what} has {len(loss)} numbers, the learner has {self.arms} arms")
-            if not all(map(math.isfinite, loss)):
+            if self.losses != "any" and not all(map(math.isfinite, loss)):
                 raise ValueError(f"{what} must be finite, got {loss.tolist()}")
-            LOSS_SETS[self.losses].check(loss, what)
+            loss_set(self.losses).check(loss, what)
             return
         if lengths_of(loss) - {self.arms}:
             raise ValueError(f"{what} has length {max(lengths_of(loss))}, the learner has {self.arms} arms")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.leaders.private_bandit import PrivateBandit
-from ...learners.problems.losses import Adaptive, Family, Linear, Loss, Quadratic, Switch
+from ...learners.problems.losses import Adaptive, Family, Linear, Loss, Quadratic, Switch, loss_set
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
@@ -77,7 +77,7 @@ def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
     low, high, contrast, single = extremes(claim, arms)
     ones, other = np.ones(arms), high + low - contrast
     constants = [high * ones, low * ones, (high + low) / 2 * ones]
-    box = claim.losses in ("unit", "symmetric")
+    box = loss_set(claim.losses).box
     return Alphabet(
         differing=tuple(differing_losses(claim, arms)),
         patterns=(*((c, c) for c in (*constants, contrast)), (contrast, other)),

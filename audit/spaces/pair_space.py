@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.abilities import batch_of, decisions
-from ...learners.problems.losses import LOSS_SETS
+from ...learners.problems.losses import loss_set
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ..play.pairs import Pair, same_loss
@@ -48,8 +48,8 @@ class PairSpace:
     @classmethod
     def of(cls, learner: Learner, claim: Claim, rounds: int) -> PairSpace:
         """Return the space for a learner's audit."""
-        alphabet, losses = alphabet_of(learner, claim), LOSS_SETS.get(claim.losses)
-        levels = (losses.low, losses.high, (losses.low + losses.high) / 2) if losses and alphabet.box else ()
+        alphabet, losses = alphabet_of(learner, claim), loss_set(claim.losses)
+        levels = (losses.low, losses.high, (losses.low + losses.high) / 2) if alphabet.box else ()
         return cls(alphabet, rounds, batch_of(learner), learner.arms, levels, claim.neighbours == "replace")
 
     @cached_property
@@ -155,7 +155,7 @@ def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pa
             yield from put(row, row)
     if not alphabet.box or (t == pair.t0 and claim.neighbours != "replace"):
         return
-    losses = LOSS_SETS[claim.losses]
+    losses = loss_set(claim.losses)
     for arm in range(len(worlds[0][t])):
         for value in (losses.low, losses.high, (losses.low + losses.high) / 2):
             if t != pair.t0:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.problems.losses import LOSS_SETS, Adaptive, Family, Linear, Loss, Quadratic, Switch
+from ...learners.problems.losses import Adaptive, Family, Linear, Loss, Quadratic, Switch, loss_set
 from ...mechanisms.claim import Claim
 from ..play.pairs import Pair, World, same_loss
 
@@ -100,10 +100,10 @@ def _entries(claim: Claim, pair: Pair) -> Iterator[Sequence[World]]:
     """Yield the pair with one entry changed, in both worlds or, in the differing round, in one."""
     if pair.arms is None:
         return
-    losses, worlds = LOSS_SETS[claim.losses], [np.asarray(world) for world in (pair.left, pair.right)]
+    losses, worlds = loss_set(claim.losses), [np.asarray(world) for world in (pair.left, pair.right)]
     for t in range(pair.rounds):
         for arm in range(pair.arms):
-            for value in (0.0, losses.high, losses.low, (losses.low + losses.high) / 2):
+            for value in (0.0, *((losses.high, losses.low, (losses.low + losses.high) / 2) if losses.bounded else ())):
                 for sides in ((0, 1),) if t != pair.t0 else ((0, 1), (0,), (1,)):
                     before = [worlds[side][t, arm] for side in sides]
                     if len(sides) * bool(value) > np.count_nonzero(before) or all(x == value for x in before):

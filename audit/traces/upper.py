@@ -13,7 +13,7 @@ from ...learners.leaders.ftpl import Ftpl
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import Pftal
 from ...learners.leaders.private_bandit import NoisyOco
-from ...learners.problems.losses import LOSS_SETS, Linear
+from ...learners.problems.losses import Linear, loss_set
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
@@ -236,7 +236,7 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
     rows = _extremes(learner, claim, pair)
     if not rows or pair.rounds**2 * len(rows) * learner.arms > _MOST_PAIRS:
         return None
-    grows = claim.losses in ("unit", "symmetric") or learner.arms == 1
+    grows = loss_set(claim.losses).box or learner.arms == 1
     largest, how = 0.0, Branches("maximised", "")
     for t0 in range(claim.view.updates(pair.rounds)):  # the last round is not learned from
         for left, right in rows:
@@ -271,7 +271,7 @@ def _extremes(learner: Learner, claim: Claim, pair: Pair) -> Sequence[tuple[Line
         # The longest in L2, and in L1, the norm of Laplace noise.
         slopes = [np.eye(n)[0], np.full(n, n**-0.5)]
         return [(Linear(slope=tuple(x.tolist())), Linear(slope=tuple((opposite * x).tolist()))) for x in slopes]
-    if not isinstance(pair.left, np.ndarray):
+    if not isinstance(pair.left, np.ndarray) or not loss_set(claim.losses).bounded:
         return []
     rows = differing_losses(claim, n)
     if claim.losses in ("l1-ball", "l2-ball"):  # a node's cost is the same along every axis
@@ -283,7 +283,7 @@ def _extremes(learner: Learner, claim: Claim, pair: Pair) -> Sequence[tuple[Line
 
 def _along(point: Floats, claim: Claim) -> list[tuple[Floats, Floats]]:
     """Return the extreme neighbours that move the loss of a point the most; of the L1 ball the axes do."""
-    losses = LOSS_SETS[claim.losses]
+    losses = loss_set(claim.losses)
     if claim.losses == "l1-ball":
         return []
     if claim.losses == "l2-ball":

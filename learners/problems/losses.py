@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...mechanisms.claim import loss_range
 from ...mechanisms.draws import Floats
 from ..protocol import Actions, FeedbackKind, LossError
 
@@ -381,17 +382,34 @@ class LossSet:
             size, bound = float(np.abs(loss).sum()), "L1 norm at most 1"
         elif self.name in ("l2-ball", "lipschitz"):
             size, bound = float(np.sqrt(np.square(loss).sum())), "L2 norm at most 1"
-        else:
+        elif self.name != "any":
             outside = loss[~((loss >= self.low - TOLERANCE) & (loss <= self.high + TOLERANCE))]
             if outside.size:
                 raise ValueError(f"{what} must lie in [{self.low:g}, {self.high:g}] ({self.name}), got {outside[0]:g}")
             return
+        else:
+            return
         if not size <= 1 + TOLERANCE:
             raise ValueError(f"{what} must have {bound} ({self.name}), got norm {size:g}")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has extremes."""
+        return math.isfinite(self.low)
+
+    @property
+    def box(self) -> bool:
+        """Whether all coordinates are free of each other."""
+        return self.bounded and self.scale(2) == 1
 
     def scale(self, dim: int) -> float:
         """Return the factor that brings a vector of entries in [low, high] into the set at its boundary."""
         return {"l1-ball": 1 / dim, "l2-ball": 1 / math.sqrt(dim), "lipschitz": 1 / math.sqrt(dim)}.get(self.name, 1.0)
+
+
+def loss_set(name: str) -> LossSet:
+    """Return a loss set by its name: one of `LOSS_SETS`, or one of a user's own."""
+    return LOSS_SETS[name] if name in LOSS_SETS else LossSet(name, *loss_range(name))
 
 
 LOSS_SETS: dict[str, LossSet] = {
