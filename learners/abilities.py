@@ -51,8 +51,13 @@ def inward(learner: object) -> Iterator[object]:
 
 def takes_contexts(learner: object) -> bool:
     """Tell whether a learner observes a context before it acts: it has a method `observe`, as has what it wraps."""
+    return has_method(learner, "observe")
+
+
+def has_method(learner: object, name: str) -> bool:
+    """Tell whether a learner has a method, and what it wraps has it too."""
     inner = getattr(learner, "user_class", getattr(learner, "inner", None))
-    return hasattr(learner, "observe") and (inner is None or takes_contexts(inner))
+    return hasattr(learner, name) and (inner is None or has_method(inner, name))
 
 
 def owns(thing: object, *abilities: str) -> bool:

@@ -141,6 +141,41 @@ class Scalar:
             except BaseException as error:
                 raise self._raised("observe", error, state.round + 1, run) from error
 
+    def offer(self, state: ScalarState, arms: list[int], runs: NDArray[np.bool_]) -> None:
+        """Tell some of the objects which arms the round has."""
+        for run in np.flatnonzero(runs).tolist():
+            try:
+                self._call(state.generators[run], state.objects[run].offer, list(arms))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise self._raised("offer", error, state.round + 1, run) from error
+
+    def draw(self, state: ScalarState) -> Floats:
+        """Return the losses that the objects draw for what they played: (runs,), or vectors (arms, runs)."""
+        drawn = []
+        for run, learner in enumerate(state.objects):
+            try:
+                losses = self._call(state.generators[run], learner.draw)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise self._raised("draw", error, state.round, run) from error
+            drawn.append(self._losses(losses, state.round, run))
+        return np.array(drawn) if self.feedback == "bandit" else np.array(drawn).T
+
+    def _losses(self, losses: object, t: int, run: int) -> NDArray[np.float64]:
+        """Return drawn losses as an array; raise LearnerError unless they are finite, and as many as are told."""
+        shape = () if self.feedback == "bandit" else (self.arms,)
+        try:
+            numbers = np.asarray(losses, dtype=np.float64)
+        except (TypeError, ValueError):
+            numbers = np.full(1, np.nan)
+        if numbers.shape != shape or not np.isfinite(numbers).all():
+            wanted = "a finite number" if self.feedback == "bandit" else f"{self.arms} finite numbers"
+            raise self._error("draw", f"must return {wanted}, got {_one_line(repr(losses))}", t, run)
+        return numbers
+
     def act(self, state: ScalarState, draws: Draws) -> Arms:
         """Ask every object for its arm."""
         state.round += 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...learners.abilities import takes_contexts
+from ...learners.abilities import has_method, takes_contexts
 from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
@@ -23,7 +23,17 @@ from ..execution.execution import Budget, Execution
 from ..play.learner_mechanism import RoundsPair
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, radius_of
-from ..play.rounds import Game, Round, RoundRelation, as_sequence, differing, loss_of, losses_of
+from ..play.rounds import (
+    Game,
+    Round,
+    RoundRelation,
+    arms_told,
+    as_sequence,
+    check_differing,
+    differing,
+    is_plain,
+    loss_of,
+)
 from ..play.run_by_run import played_alone, player_of
 from ..spaces.families import standard_pairs
 from ..spaces.neighbours import made_by
@@ -94,7 +104,7 @@ def read_rounds(learner: object, claim: Claim, budget: Budget, execution: Execut
     else:
         examples = _examples(given, budget.seed)
         rounds = max(map(len, examples)) if given.rounds is None else given.rounds
-        told = _length(losses_of(examples[0][0]))
+        told = arms_told(examples[0])
     rounds, arms = check_game(rounds, arms_of(learner, given.arms, told))
     drawn: Any = {"global_random": given.global_random, "os_random": given.os_random}
     built = as_learner(learner, arms=arms, rounds=rounds, **drawn)
@@ -150,21 +160,18 @@ def _sequences_of(
     return [(as_sequence(left), as_sequence(right)) for left, right in worlds]
 
 
-def _length(losses: Round) -> int | None:
-    """Return the length of a loss vector; None of a convex loss."""
-    return len(losses) if isinstance(losses, list) else None
-
-
 def _worlds(
     learner: Learner, claim: Claim, rounds: int, inputs: object, examples: Sequence[list[Round]], seed: int
 ) -> dict[str, Any]:
     """Return the two sequences that are given, or the strategy of them, as what the learner can be told."""
+    able = has_method(learner, "offer"), has_method(learner, "draw")
     seen = takes_contexts(learner), claim.view.last
-    game = Game(learner.arms, rounds, claim.losses, radius_of(learner), *seen)
+    game = Game(learner.arms, rounds, claim.losses, radius_of(learner), *seen, *able)
     relation = None if claim.relation is None else RoundRelation(claim.relation)
     if inputs is not None:
         return {"inputs": sequences_of(inputs, game, relation, seed, examples)}
     left, right = [game.read(side, "the input has") for side in examples]
+    check_differing(left, right)
     if relation is not None:
         relation.check(left, right)
     return {"left": left, "right": right}
@@ -225,9 +232,9 @@ def claimed_on(claim: Claim, inputs: object) -> Claim:
 def _check_runs(learner: Learner, pair: RoundsPair, seed: int) -> None:
     """Raise LearnerError as every audit of a learner does, where two worlds of losses alone can be played for it."""
     worlds = pair.left, pair.right
+    if not all(is_plain(round_) for world in worlds for round_ in world):
+        return  # it would play without what is more
     sides: list[list[Loss]] = [[loss_of(round_) for round_ in world] for world in worlds]
-    if any(isinstance(round_, dict) and "context" in round_ for world in worlds for round_ in world):
-        return  # it would play without them
     for t in differing(*worlds):
         try:
             one = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])  # as if it were the only one

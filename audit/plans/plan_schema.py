@@ -42,7 +42,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # delta = 0.0                  # or profile = [[0.5, 0.1], [1.0, 0.01]] (points, claimed together)
 # rounds = 8
 # arms = 2
-# losses = "unit"              # {losses}
+# losses = "unit"              # {losses}; "box:-3:3", "finite" or "any"
 # neighbours = "replace"       # one round's whole loss is replaced; or "zero-out": it becomes 0
 # surface = "actions"          # what the adversary sees; or "release": the noisy quantities themselves, as far as
 #                              # actions depend on them; or "publication": all of them, the last round's too

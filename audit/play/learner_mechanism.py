@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...learners.blame import name_of
-from ...learners.problems.losses import feedback
-from ...learners.protocol import Actions, HasContexts, Learner
+from ...learners.problems.losses import Loss, feedback
+from ...learners.protocol import Actions, Learner, LearnerError
 from ...learners.scalar import values_of
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.view import ACTIONS, View
 from ..encoding.features import Outputs
 from .mechanism_runs import DataPair
 from .pairs import PairJson
-from .rounds import Round, differing, loss_of, shows_nothing, user_of
+from .rounds import Round, arms_of_round, differing, is_drawn, is_plain, loss_of, shows_nothing, user_of
 from .transcripts import play_rounds
 
 
@@ -116,9 +116,12 @@ class Block:
         self.learner, self.view, self.worlds, self.left = learner, view, worlds, left
         self.hidden = RoundsPair(*map(list, worlds)).own if view.without_own and worlds[0] is not worlds[1] else ()
         self.shown = view.updates(len(worlds[0])) if view.channel else 0
-        self.losses = [[loss_of(round_) for round_ in world] for world in worlds]
+        self.losses = [
+            [None if is_drawn(round_) else loss_of(round_, learner.arms) for round_ in world] for world in worlds
+        ]
         self.differ = set(differing(*worlds))
-        self.contexts = any(isinstance(round_, dict) and "context" in round_ for round_ in (*worlds[0], *worlds[1]))
+        self.plain = all(map(is_plain, (*worlds[0], *worlds[1])))
+        self.state: object = None
         self.round = 0
         self.actions: list[Actions] = []
         self.values: list[Any] = []
@@ -134,29 +137,44 @@ class Block:
             feed=self.feed,
             learned=self.learned,
             updates=len(self.losses[0]),  # the last one is seen where it raises: that leaves the sequence out
-            before=self.before if self.contexts else None,
+            before=None if self.plain else self.before,
         )
 
     def before(self, state: object) -> None:
-        """Show the round's context, in each world its own."""
-        t, observe = self.round, cast(HasContexts, self.learner).observe
+        """Show the round's context and its arms, in each world its own."""
+        t, learner = self.round, cast(Any, self.learner)
+        self.state = state
         if t not in self.differ:
             seen = [(self.worlds[0][t], np.ones_like(self.left))]
         else:
             seen = [(world[t], runs) for world, runs in zip(self.worlds, (self.left, ~self.left), strict=True)]
         for round_, runs in seen:
             if isinstance(round_, dict) and "context" in round_:
-                observe(state, round_["context"], runs)
+                learner.observe(state, round_["context"], runs)
+            if (offered := arms_of_round(round_)) is not None:
+                learner.offer(state, offered, runs)
 
     def see(self, t: int, played: Actions) -> None:
         """Keep the actions that the adversary sees."""
         self.round = t + 1
+        self._check_offered(t, played)
         if self.view.actions and t not in self.hidden:
             self.actions.append(played.copy())
 
+    def _check_offered(self, t: int, played: Actions) -> None:
+        """Raise LearnerError where a run plays another arm than its round offers."""
+        for world, runs in zip(self.worlds, (self.left, ~self.left), strict=True):
+            offered = arms_of_round(world[t])
+            if offered is not None and (wrong := runs & ~np.isin(played, offered)).any():
+                run = int(np.flatnonzero(wrong)[0])
+                one = f"must return one of the arms {offered} that are offered, got {played[run]}"
+                raise LearnerError(f"{name_of(self.learner)}.act {one} (round {t + 1}, run {run})")
+
     def feed(self, t: int, played: Actions) -> Floats:
         """Return what every run is told, in its own world."""
-        in_left, in_right = (feedback(losses[t], played, self.learner.feedback) for losses in self.losses)
+        if self.losses[0][t] is None:
+            return cast(Floats, cast(Any, self.learner).draw(self.state))
+        in_left, in_right = (feedback(cast(Loss, losses[t]), played, self.learner.feedback) for losses in self.losses)
         return np.where(self.left, in_left, in_right) if t in self.differ else in_left
 
     def learned(self, t: int, state: object) -> None:

@@ -1,8 +1,9 @@
 """The rounds of a learner as data, in its own terms, and which sequences of them are neighbours.
 
 A round is a loss vector, `[0.2, 1.0]`, or one number for a learner of one arm; a convex loss, `{"loss": "quadratic",
-...}`; or an object of these as "losses", with a "context" for a learner that observes one before it acts, and with the
-"user" whose round it is. Both worlds have as many rounds, since a learner's actions tell how many it has played.
+...}`; or an object of these as "losses", with a "context" for a learner that observes one before it acts, with the
+"arms" that it may play, and with the "user" whose round it is. `{"loss": "drawn"}` is a loss that the learner's own
+code draws. Both worlds have as many rounds, since a learner's actions tell how many it has played.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from .distances import distance_fault, within
 from .pairs import fixed_loss, lengths_of
 
 #: The parts of a round that is an object, in this order.
-PARTS = ("user", "context", "losses")
+PARTS = ("user", "context", "arms", "losses")
+#: The losses of a round whose losses the learner's method `draw` draws.
+DRAWN = {"loss": "drawn"}
 #: A round as data: a list of numbers or an object. So is what a round holds as its losses.
 Round = list[float] | dict[str, Any]
 #: From n to a whole number below it: a draw.
@@ -33,9 +36,38 @@ def losses_of(round_: Round) -> Round:
     return round_["losses"] if isinstance(round_, dict) and "losses" in round_ else round_
 
 
-def loss_of(round_: Round) -> Loss:
-    """Return the loss of a round, a vector or a convex function; raise ValueError where it has none, or adapts."""
-    return fixed_loss(losses_of(round_))
+def arms_of_round(round_: Round) -> list[int] | None:
+    """Return the arms that a round offers; None where it offers all."""
+    return round_["arms"] if isinstance(round_, dict) and "losses" in round_ and "arms" in round_ else None
+
+
+def is_drawn(round_: Round) -> bool:
+    """Tell whether the learner draws the losses of a round."""
+    return losses_of(round_) == DRAWN
+
+
+def is_plain(round_: Round) -> bool:
+    """Tell whether a round is losses alone, as far as a learner is told: no context, no arms, nothing drawn."""
+    more = isinstance(round_, dict) and {"context", "arms"} & round_.keys()
+    return not more and not is_drawn(round_)
+
+
+def arms_told(sequence: Sequence[Round]) -> int | None:
+    """Return how many arms the first vector of losses of a sequence has that all arms have; None where none says."""
+    lengths = (losses for round_ in sequence if arms_of_round(round_) is None for losses in [losses_of(round_)])
+    return next((len(losses) for losses in lengths if isinstance(losses, list)), None)
+
+
+def loss_of(round_: Round, arms: int | None = None) -> Loss:
+    """Return the loss of a round, a vector or a convex function; raise ValueError where it has none, or adapts.
+
+    Of a round that offers some of so many `arms`, and has a loss for these alone, that of the others is 0.
+    """
+    offered, losses = arms_of_round(round_), losses_of(round_)
+    if offered is not None and arms is not None and isinstance(losses, list) and len(losses) < arms:
+        known = dict(zip(offered, losses, strict=True))
+        losses = [known.get(arm, 0.0) for arm in range(arms)]
+    return fixed_loss(losses)
 
 
 def as_sequence(data: object) -> list[Round]:
@@ -71,7 +103,7 @@ def _as_losses(data: object, t: int) -> Round:
     except (TypeError, ValueError):
         vector = np.empty((0, 0))
     if vector.ndim != 1 or not vector.size:
-        expected = 'a loss vector, a convex loss or {"losses": ...} with a "context" or a "user"'
+        expected = 'a loss vector, a convex loss or {"losses": ...} with a "context", "arms" or a "user"'
         raise ValueError(f"round {t} of an input must be {expected}, got {data!r:.80}")
     numbers: list[float] = vector.tolist()
     return numbers
@@ -94,6 +126,8 @@ class Game:
         Whether the learner observes contexts.
     publication : bool
         Whether what becomes of the last round's losses is shown.
+    offers, draws : bool
+        Whether the learner takes the arms of a round, and draws losses itself.
     """
 
     arms: int
@@ -102,6 +136,8 @@ class Game:
     radius: float
     contexts: bool
     publication: bool = False
+    offers: bool = False
+    draws: bool = False
 
     def read(self, data: object, what: str = "the strategy of inputs draws") -> list[Round]:
         """Return a sequence that fits; raise ValueError, in one line, for another."""
@@ -116,12 +152,33 @@ class Game:
                 raise ValueError(f"{told}: {error}") from None
         return sequence
 
+    def _check_offered(self, round_: Round, t: int) -> None:
+        """Raise ValueError unless the arms of a round are some of the game's, and the learner takes them."""
+        offered, losses = arms_of_round(round_), losses_of(round_)
+        if offered is None:
+            return
+        whole = isinstance(offered, list) and all(type(arm) is int for arm in offered)
+        if not whole or not offered or len(set(offered)) < len(offered) or not set(offered) <= set(range(self.arms)):
+            raise ValueError(f"round {t} must offer some of the arms 0 to {self.arms - 1}, got {offered!r:.80}")
+        if not self.offers:
+            raise ValueError(f"round {t} offers arms, and the learner has no method offer that takes them")
+        if isinstance(losses, list) and len(losses) not in (len(offered), self.arms):
+            raise ValueError(
+                f"the loss of round {t} has {len(losses)} numbers, for {len(offered)} arms that it offers of "
+                f"{self.arms}"
+            )
+
     def _check(self, round_: Round, t: int) -> None:
         if isinstance(round_, dict) and "context" in round_ and not self.contexts:
             raise ValueError(f"round {t} has a context, and the learner has no method observe that takes it")
+        self._check_offered(round_, t)
+        if is_drawn(round_):
+            if not self.draws:
+                raise ValueError(f"the loss of round {t} is drawn by the learner, which has no method draw")
+            return
         loss, what = loss_of(round_), f"the loss of round {t}"
         if isinstance(loss, np.ndarray):
-            if len(loss) != self.arms:
+            if len(loss) != self.arms and arms_of_round(round_) is None:
                 raise ValueError(f"{what} has {len(loss)} numbers, the learner has {self.arms} arms")
             if self.losses != "any" and not all(map(math.isfinite, loss)):
                 raise ValueError(f"{what} must be finite, got {loss.tolist()}")
@@ -179,11 +236,13 @@ class RoundRelation:
         if self.relation.change == "zero":
             if isinstance(losses, dict):
                 raise RelationError("zero-out cannot apply to convex losses that are drawn: give loss vectors")
-            losses = [0.0] * len(losses)
+            losses = [0.0] * len(losses_of(mine))
         if self.relation.change == "within":
             losses = within(self.relation, losses_of(mine), losses)
         if not isinstance(mine, dict) or "losses" not in mine:
             return losses
+        if self.relation.losses_alone and arms_of_round(mine) != arms_of_round(other):
+            return mine  # its losses are of other arms
         parts = {} if self.relation.losses_alone or not isinstance(other, dict) or "losses" not in other else other
         whose = {"user": mine["user"]} if "user" in mine else {}
         return {part: value for part, value in {**mine, **parts, **whose, "losses": losses}.items() if part in PARTS}
@@ -214,8 +273,9 @@ class RoundRelation:
                 return f"rounds of several users differ: {listed}"
         elif len(places) > (self.most or 1):
             return f"they differ in rounds {listed}"
-        if self.relation.losses_alone and any(_part(left[t], "context") != _part(right[t], "context") for t in places):
-            return "their contexts differ"
+        for part in ("context", "arms") if self.relation.losses_alone else ():
+            if any(_part(left[t], part) != _part(right[t], part) for t in places):
+                return f"their {part.removesuffix('s')}s differ"
         if self.relation.change == "zero" and not any(
             all(_is_zero(side[t]) for t in places) for side in (left, right)
         ):
@@ -230,10 +290,17 @@ def differing(left: Sequence[Round], right: Sequence[Round]) -> list[int]:
     return [t for t, (one, other) in enumerate(zip(left, right, strict=True)) if key_of(one) != key_of(other)]
 
 
+def check_differing(left: Sequence[Round], right: Sequence[Round]) -> None:
+    """Raise ValueError where the losses of a round that differs are drawn: they must be said."""
+    for t, (mine, other) in enumerate(zip(left, right, strict=False)):
+        if key_of(mine) != key_of(other) and (is_drawn(mine) or is_drawn(other)):
+            raise ValueError(f"the losses of round {t + 1}, in which the worlds differ, must be given, and not drawn")
+
+
 def shows_nothing(left: object, right: object) -> bool:
     """Tell whether sequences differ in what a learner is told after all that it shows: the last round's losses."""
     mine, other = as_sequence(left), as_sequence(right)
-    told_before = _part(mine[-1], "context") != _part(other[-1], "context")
+    told_before = any(_part(mine[-1], part) != _part(other[-1], part) for part in ("context", "arms"))
     return differing(mine, other) == [len(mine) - 1] and not told_before
 
 

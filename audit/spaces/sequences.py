@@ -15,7 +15,17 @@ import numpy as np
 
 from ...mechanisms.relation import Relation
 from ..play.data import key_of, shown, to_json
-from ..play.rounds import Choose, Game, Round, RoundRelation, as_sequence, differing, shows_nothing
+from ..play.rounds import (
+    Choose,
+    Game,
+    Round,
+    RoundRelation,
+    as_sequence,
+    check_differing,
+    differing,
+    is_drawn,
+    shows_nothing,
+)
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw
 from .extremes import extremes
@@ -108,6 +118,7 @@ class Checked:
 
     def _checked(self, candidate: Candidate) -> Candidate:
         left, right = (self.game.read(side) for side in (candidate.left, candidate.right))
+        check_differing(left, right)
         if len(left) != len(right):
             raise ValueError(f"both worlds must have as many rounds, the inputs have {len(left)} and {len(right)}")
         if self.relation is not None:
@@ -123,6 +134,8 @@ class SequencePairs:
     ) -> None:
         self.neighbours, self.relation, self.publication = neighbours, relation, game.publication
         read = [game.read(data) for data in examples]
+        if any(is_drawn(round_) for data in read for round_ in data):
+            raise ValueError("a search takes no losses that the learner draws: give left and right")
         self.bases = list({key_of(data): data for data in read if neighbours.allows(data)}.values())
         if not self.bases:
             raise ValueError("nothing fits the strategy of inputs: `where` allows no sequence that it draws")

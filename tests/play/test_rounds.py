@@ -59,7 +59,7 @@ SWITCH = {"loss": "switch", "below": FLAT, "above": FLAT}
         (7, "sequences of at least one round, got 7"),
         ([[0, 0], "x"], "round 2 of an input must be a loss vector, a convex loss or .* got 'x'"),
         ([[[0, 0]]], "round 1 of an input must be a loss vector"),
-        ([{"losses": [0, 0], "weight": 1}], "round 1 of an input has user, context, losses, got 'weight'"),
+        ([{"losses": [0, 0], "weight": 1}], "round 1 of an input has user, context, arms, losses, got 'weight'"),
         ([[0, 0, 0]], "the loss of round 1 has 3 numbers, the learner has 2 arms"),
         ([[0, 0], [0, 1.5]], r"the loss of round 2 must lie in \[0, 1\] \(unit\), got 1.5"),
         ([[0, float("nan")]], "the loss of round 1 must be finite"),
