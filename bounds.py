@@ -6,22 +6,20 @@ docstring states. Overclaim's own verdicts rest on these functions.
 
 from __future__ import annotations
 
-from typing import Literal
-
+import numpy as np
 from numpy.typing import ArrayLike
 
 from overclaim.audit.statistics.bounds.binomial_bounds import Reals
 from overclaim.audit.statistics.bounds.intervals import epsilon_guess
 from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
 from overclaim.audit.statistics.bounds.measure_bounds import level_lower
-from overclaim.audit.statistics.bounds.one_run import epsilon_one_run
-from overclaim.audit.statistics.bounds.score_bounds import check_coins, check_scores, epsilon_from_coins, fair_coins
+from overclaim.audit.statistics.bounds.one_run import epsilon_one_run, level_one_run
+from overclaim.audit.statistics.bounds.score_bounds import check_scores
+from overclaim.audit.statistics.score_certificates import Design, score_certificate
+from overclaim.mechanisms.measures.approximate import ApproxDP
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 
-__all__ = ["epsilon_from_counts", "epsilon_from_guesses", "epsilon_from_scores", "gdp_from_counts"]
-
-#: How the scores of canaries came to be.
-Design = Literal["independent", "one-run"]
+__all__ = ["epsilon_from_counts", "epsilon_from_guesses", "epsilon_from_scores", "gdp_from_counts", "gdp_from_scores"]
 
 
 def epsilon_from_counts(
@@ -67,7 +65,9 @@ def epsilon_from_guesses(
     """Return a lower bound on epsilon (nats) from guesses of hidden bits, each set by a fair coin.
 
     **Validity**: coins are fair and independent, guesses use what is released alone, and the number of guesses was
-    fixed before. The bits may share one run (Theorem 5.2 of Steinke, Nasr and Jagielski, NeurIPS 2023).
+    fixed before. The bits may share one run. With delta the larger of two bounds is returned, since the tail of right
+    guesses obeys both: Theorem 5.2 of Steinke, Nasr and Jagielski (NeurIPS 2023), and the recursion of Mahloujifar,
+    Melis and Chaudhuri (ICML 2025).
 
     Parameters
     ----------
@@ -92,7 +92,9 @@ def epsilon_from_guesses(
     """
     if delta == 0:
         return float(epsilon_guess(right, guesses, guesses if canaries is None else canaries, alpha=alpha))
-    return epsilon_one_run(right, guesses, guesses if canaries is None else canaries, delta=delta, alpha=alpha)
+    game = (right, guesses, guesses if canaries is None else canaries)
+    by_theorem = epsilon_one_run(*game, delta=delta, alpha=alpha)
+    return max(by_theorem, level_one_run(ApproxDP(1.0, delta), *game, alpha=alpha))
 
 
 def epsilon_from_scores(
@@ -108,8 +110,9 @@ def epsilon_from_scores(
 ) -> float:
     """Return a lower bound on epsilon (nats) from scores of canaries; a higher score means included.
 
-    **Validity**: see `epsilon_from_coins` for "one-run". For "independent" every score comes from a training of its
-    own, all inserted ones alike and all held-out ones alike.
+    **Validity**: for "one-run" each canary is in the data by a fair coin of its own, which neither training nor attack
+    sees. For "independent" every score comes from a training of its own, all inserted ones alike and all held-out ones
+    alike. `audit.statistics.score_certificates` says what is tested.
 
     Parameters
     ----------
@@ -120,7 +123,7 @@ def epsilon_from_scores(
     inserted, held_out : arrays
         Scores of inserted and of held-out canaries: of an independent design. `scores` and `included` also serve.
     delta : float
-        In [0, 1); of an independent design 0.
+        In [0, 1).
     alpha : float
         In (0, 1).
     seed : int
@@ -139,22 +142,10 @@ def epsilon_from_scores(
     >>> 1.5 < epsilon_from_scores(2 * coins + rng.normal(size=1000), coins, design="one-run") < 4.0
     True
     """
-    if design == "one-run":
-        if scores is None or included is None:
-            raise ValueError("a one-run design needs scores and included, one coin for each score")
-        return epsilon_from_coins(scores, included, delta=delta, alpha=alpha, seed=seed)
-    if design != "independent":
-        raise ValueError(f"design must be 'independent' or 'one-run', got {design!r}")
-    if delta > 0:
-        raise ValueError(f"of an independent design epsilon is bounded at delta 0 alone, got delta {delta!r}")
-    if scores is not None:
-        given = check_scores("scores", scores)
-        coins = check_coins(included if included is not None else [], given.size)
-        inserted, held_out = given[coins], given[~coins]
-    if inserted is None or held_out is None:
-        raise ValueError("an independent design needs inserted and held_out scores, or scores and included")
-    drawn = fair_coins(inserted, held_out, seed=seed)
-    return 0.0 if drawn is None else epsilon_from_coins(*drawn, alpha=alpha, seed=seed)
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), got {delta!r}")
+    certificate = score_certificate(design, ApproxDP(1.0, delta))
+    return certificate.lower(*_scores_and_coins(design, scores, included, inserted, held_out), alpha=alpha, seed=seed)
 
 
 def gdp_from_counts(
@@ -168,3 +159,48 @@ def gdp_from_counts(
     0.951
     """
     return level_lower(GDP(1.0), true_positives, positives, false_positives, negatives, alpha=alpha)
+
+
+def gdp_from_scores(
+    scores: ArrayLike | None = None,
+    included: ArrayLike | None = None,
+    *,
+    design: Design,
+    inserted: ArrayLike | None = None,
+    held_out: ArrayLike | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> float:
+    """Return a lower bound on mu of Gaussian differential privacy, from scores as for `epsilon_from_scores`.
+
+    It holds for every training: nothing is assumed to be Gaussian. One run certifies a part of mu, however many
+    canaries it has: a claim of mu allows that a rare outcome tells much of all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> inserted, held_out = rng.normal(1, 1, 1000), rng.normal(0, 1, 1000)
+    >>> 0.7 < gdp_from_scores(inserted=inserted, held_out=held_out, design="independent") < 1.0
+    True
+    """
+    certificate = score_certificate(design, GDP(1.0))
+    return certificate.lower(*_scores_and_coins(design, scores, included, inserted, held_out), alpha=alpha, seed=seed)
+
+
+def _scores_and_coins(
+    design: Design,
+    scores: ArrayLike | None,
+    included: ArrayLike | None,
+    inserted: ArrayLike | None,
+    held_out: ArrayLike | None,
+) -> tuple[ArrayLike, ArrayLike]:
+    """Return the scores of all canaries, and whether each was included; raise ValueError where some are missing."""
+    if scores is not None and included is not None:
+        return scores, included
+    if design == "one-run":
+        raise ValueError("a one-run design needs scores and included, one coin for each score")
+    if inserted is None or held_out is None:
+        raise ValueError("an independent design needs inserted and held_out scores, or scores and included")
+    ins, outs = check_scores("inserted", inserted), check_scores("held_out", held_out)
+    return np.concatenate([ins, outs]), np.arange(ins.size + outs.size) < ins.size

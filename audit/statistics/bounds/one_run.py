@@ -4,20 +4,34 @@ References
 ----------
 .. [1] T. Steinke, M. Nasr, M. Jagielski. Privacy auditing with one (1) training run. NeurIPS 2023,
    arXiv:2305.08846, Theorem 5.2 and Algorithm of Appendix D.
+.. [2] S. Mahloujifar, L. Melis, K. Chaudhuri. Auditing f-differential privacy in one run. ICML 2025, arXiv:2410.22235.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy  # its parts load when first used
 
+from ....mechanisms.measures.measure import Measure, TradeOff
 from . import intervals
 from .bisection import bisect
 
 #: Parts of the bracket of epsilon in which the first crossing is looked for, and halvings of that part.
 _SCAN, _BISECTIONS = 32, 45
+#: Standard deviations below the mean, and lags at least, to which the theorem's maximum is looked for one by one.
+_FAR, _FEW = 10.0, 64
+#: Points at which a trade-off is tabulated: fewer where `allowed` is itself a search.
+_POINTS, _SEARCHED = 1024, 64
+#: Tails that are followed downwards: so many standard errors of the guesses, within which a refuted claim contradicts
+#: itself, and a few more. A claim whose tails are not followed to the end is not refuted.
+_SPAN, _SLACK = 8.0, 64
+#: What rounding may add to the sum of probabilities, and to one of them.
+_ROUNDING, _LAST_DIGIT = 1e-9, 1e-15
+#: Doublings of a level until it is not refuted, and halvings of the last of them.
+_DOUBLINGS, _HALVINGS = 60, 18
 
 
 def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
@@ -53,9 +67,13 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
     beta = float(scipy.stats.binom.sf(correct - 1, guesses, chance))
     if delta == 0 or correct == 0:
         return beta
-    lags = np.arange(1, correct + 1)
+    spread = math.sqrt(guesses * chance * (1 - chance))
+    looked_at = min(correct, max(_FEW, math.ceil(correct - guesses * chance + _FAR * spread)))
+    lags = np.arange(1, looked_at + 1)
     below = np.cumsum(scipy.stats.binom.pmf(correct - lags, guesses, chance))
-    return min(1.0, beta + 2 * canaries * delta * float(np.max(below / lags)))
+    # Of all further lags the probability is at most that of all smaller counts, and the lag at least the next one.
+    rest = float(scipy.stats.binom.cdf(correct - 1, guesses, chance)) / (looked_at + 1) if looked_at < correct else 0.0
+    return min(1.0, beta + 2 * canaries * delta * max(rest, float(np.max(below / lags))))
 
 
 def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
@@ -84,6 +102,120 @@ def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float =
     # The p-value need not grow with epsilon when delta > 0: the bound is the first crossing, not any.
     step = next(i for i in range(1, _SCAN) if i == _SCAN - 1 or not rejected(float(grid[i])))
     return bisect(rejected, float(grid[step - 1]), float(grid[step]), steps=_BISECTIONS)[0]
+
+
+def refuted_in_one_run(measure: Measure, correct: int, guesses: int, canaries: int, *, alpha: float) -> bool:
+    """Tell whether right guesses in one run with many canaries refute a claim in any measure.
+
+    The recursion over tails is ``audit_rh_with_cap`` of [2]_; the proof below is complete without it.
+
+    **Validity**: as `one_run_p_value`. A true claim is refuted with probability at most alpha.
+
+    Proof. Let g(x) be the largest probability that the claim allows an event whose probability is x once one coin is
+    turned: increasing, and concave in every measure. Of r guesses among m canaries V are right, with tails
+    t_v = P(V >= v). Fix v, a coin i, its value and all other coins. The event "i is guessed to have that value, and
+    then at least v guesses are right" depends on what is released alone. If the coin has that value, the guess is one
+    of at least v right ones; if it is turned, the guess is wrong beside at least v - 1 right ones. By the claim the
+    first probability is at most g of the second. Averaged over coins and values, by Jensen's inequality,
+
+        sum over k >= v of k P(V = k) / m <= g( sum over k >= v - 1 of (r - k) P(V = k) / m ).
+
+    The left side is ``(v t_v + t_{v+1} + ... + t_r) / m``, the sum on the right ``((r - v + 1) t_{v-1} - t_v - ... -
+    t_r) / m``, so that
+
+        t_{v-1} >= (t_v + ... + t_r + m g^-1((v t_v + t_{v+1} + ... + t_r) / m)) / (r - v + 1),
+
+    which grows with every tail. Let L_v = alpha at the number of right guesses v that was seen, L = 0 above it, and
+    below it follow the inequality, or the last L where that is larger. If t_v >= alpha, then t >= L everywhere. So if
+    some L is above 1, then t_v < alpha: so many right guesses have a probability below alpha. That holds for more
+    right guesses too, since L only grows with their number: those that refute are a tail of probability below alpha.
+    A smaller level has a smaller g and larger L: what is below a refuted level is refuted.
+
+    Parameters
+    ----------
+    measure : Measure
+        The claim, about the change of one canary.
+    correct, guesses, canaries : int
+        v, r and m.
+    alpha : float
+        In (0, 1).
+
+    Raises
+    ------
+    ValueError
+        As `one_run_p_value`; also if alpha is outside (0, 1).
+
+    Examples
+    --------
+    >>> from overclaim.mechanisms.measures.gaussian_dp import GDP
+    >>> [refuted_in_one_run(GDP(mu), 170, 200, 200, alpha=0.05) for mu in (0.5, 1.0)]
+    [True, False]
+    """
+    _check(correct, guesses, canaries, 0.0)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+    if correct == 0:
+        return False
+    points = _POINTS if isinstance(measure, TradeOff) else _SEARCHED
+    # An event and its complement are allowed together: g^-1(x) = 1 - g(1 - x).
+    shares = np.geomspace(correct * alpha / canaries, guesses / canaries, points)
+    inverse = np.maximum(0.0, 1 - measure.allowed(1 - shares) - _LAST_DIGIT)
+    # Beyond a point g^-1, which is convex, is at least as steep as before it; of what a search finds, at least level.
+    slopes = np.append(0.0, np.diff(inverse) / np.diff(shares)) * isinstance(measure, TradeOff)
+    return _contradiction(correct, guesses, canaries, alpha, (shares.tolist(), inverse.tolist(), slopes.tolist()))
+
+
+def _contradiction(
+    correct: int, guesses: int, canaries: int, alpha: float, inverse: tuple[list[float], list[float], list[float]]
+) -> bool:
+    """Tell whether a tail of at least alpha at so many right guesses asks for a probability above 1.
+
+    The inverse trade-off is at least a line beyond each of its points: those, its values, and the slopes.
+    """
+    points, values, slopes = inverse
+    tail, higher, at, last = alpha, 0.0, 0, len(points) - 1  # t_v, and the sum of the tails above it
+    for v in range(correct, max(0, correct - int(_SPAN * math.sqrt(guesses)) - _SLACK), -1):
+        share = (v * tail + higher) / canaries
+        while at < last and points[at + 1] <= share:
+            at += 1
+        higher += tail
+        mass = canaries * (values[at] + slopes[at] * max(0.0, share - points[at]))
+        tail = max(tail, (higher + mass) / (guesses - v + 1))
+        if tail > 1 + _ROUNDING:
+            return True
+    return False
+
+
+def level_one_run(measure: Measure, correct: int, guesses: int, canaries: int, *, alpha: float = 0.05) -> float:
+    """Return a lower bound on the level of a measure from one run, wrong with probability at most alpha.
+
+    Conditions, parameters and errors are those of `refuted_in_one_run`; `measure` says which levels are asked for.
+
+    Examples
+    --------
+    >>> from overclaim.mechanisms.measures.gaussian_dp import GDP
+    >>> round(level_one_run(GDP(1.0), 170, 200, 200), 2)
+    0.7
+    """
+    return largest_refuted(measure, lambda claim: refuted_in_one_run(claim, correct, guesses, canaries, alpha=alpha))
+
+
+def largest_refuted(measure: Measure, *tests: Callable[[Measure], bool]) -> float:
+    """Return the largest level of a measure that one of some tests refutes, from below; 0 if none is.
+
+    Each test is settled by the data alone, and refutes what is below a level that it refutes.
+    """
+    best = 0.0
+    for refuted in tests:
+        low, high = best, max(2 * best, measure.level)
+        if low and not refuted(measure.at(low)):
+            continue
+        for _ in range(_DOUBLINGS):
+            if not refuted(measure.at(high)):
+                break
+            low, high = high, 2 * high
+        best = bisect(lambda level, of=refuted: of(measure.at(level)), low, high, steps=_HALVINGS)[0]  # type: ignore[misc]
+    return best
 
 
 def _check(correct: int, guesses: int, canaries: int, delta: float) -> None:

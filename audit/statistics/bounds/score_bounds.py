@@ -10,12 +10,12 @@ be right is at most sigmoid(epsilon), whatever came before it. Two tests share a
   is multiplied by 1 / alpha with probability at most alpha, at any time (Ville's inequality), so that the best moment
   may be looked up.
 
-With delta > 0 the shares are tested by Theorem 5.2 of [2]_.
+Of every other claim, those with delta > 0 among them, a few shares are tested by the tails of the number of right
+guesses (`one_run.refuted_in_one_run`).
 
 References
 ----------
 .. [1] I. Waudby-Smith, A. Ramdas. Estimating means of bounded random variables by betting. JRSS B 86, 2024.
-.. [2] T. Steinke, M. Nasr, M. Jagielski. Privacy auditing with one (1) training run. NeurIPS 2023, arXiv:2305.08846.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ....mechanisms.measures.approximate import ApproxDP
+from ....mechanisms.measures.measure import Measure
 from .intervals import epsilon_guess
-from .one_run import epsilon_one_run
+from .one_run import largest_refuted, refuted_in_one_run
 
 _Floats = NDArray[np.float64]
-#: Shares of the scores that are guessed, from both ends: beside bets, which find small ones, and where delta > 0.
+#: Shares of the scores that are guessed, from both ends: beside bets, which find small ones, and without bets.
 WIDE_SHARES, SHARES = (0.35, 0.85), (0.02, 0.06, 0.18, 0.45, 0.85)
 #: Of the bets: how much the coins' log odds exceed an epsilon, by hypothesis; each is bet on with equal money. Four
 #: lose the logarithm of 4, more of them more: on Gaussian and Laplace scores four certified most.
@@ -82,7 +84,7 @@ def epsilon_from_coins(
     and the coins before it. So the number of right guesses among the first r is at most binomial in distribution, and
     each share is rejected with probability at most alpha / 2 / (number of shares); and money bet at odds sigmoid(g) is
     a nonnegative supermartingale from 1, which reaches 2 / alpha with probability at most alpha / 2. With delta > 0
-    each share is tested at alpha / (number of shares) by Theorem 5.2 of [2]_.
+    see `level_from_coins`.
 
     Parameters
     ----------
@@ -108,22 +110,44 @@ def epsilon_from_coins(
     >>> round(epsilon_from_coins(coins + rng.laplace(size=2000), coins), 2) < 1.0
     True
     """
+    if delta > 0:
+        return level_from_coins(ApproxDP(1.0, delta), scores, included, alpha=alpha, seed=seed)
+    right = _guesses(scores, included, seed)
+    return max(_by_shares(right, alpha / 2), _by_bets(right, alpha / 2)) if right.size else 0.0
+
+
+def level_from_coins(
+    measure: Measure, scores: ArrayLike, included: ArrayLike, *, alpha: float = 0.05, seed: int = 0
+) -> float:
+    """Return a lower bound on the level of a measure from scores of canaries that were included by fair coins.
+
+    Conditions, parameters and errors are those of `epsilon_from_coins`; `measure` says which levels are asked for.
+    Each of a few shares of the scores is tested with an equal part of alpha by `refuted_in_one_run`.
+
+    In a measure such as GDP, whose claims allow rare outcomes to tell much, one run certifies a part of the level,
+    however many canaries it has: a training that tells the coins with probability alpha, and else nothing, shows as
+    much. Independent scores certify all of it (`rank_bounds.level_from_samples`).
+
+    Examples
+    --------
+    >>> from overclaim.mechanisms.measures.gaussian_dp import GDP
+    >>> rng = np.random.default_rng(0)
+    >>> coins = rng.random(2000) < 0.5
+    >>> 1.2 < level_from_coins(GDP(1.0), 3 * coins + rng.normal(size=2000), coins) < 3.0
+    True
+    """
+    right = _guesses(scores, included, seed)
+    many, canaries, each = np.cumsum(right, dtype=np.int64), np.size(scores), alpha / len(SHARES)
+    games = [(int(many[made - 1]), made, canaries) for made in _made(right.size, SHARES)] if right.size else []
+    tests = (lambda claim, game=game: refuted_in_one_run(claim, *game, alpha=each) for game in games)
+    return largest_refuted(measure, *tests)
+
+
+def _guesses(scores: ArrayLike, included: ArrayLike, seed: int) -> NDArray[np.bool_]:
+    """Return which guesses are right, the uppermost, the lowermost, the second, and so on, (2 * half,)."""
     given, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
     lot = np.random.default_rng(seed).permutation(given.size)
-    order = lot[np.argsort(-given[lot], kind="stable")]
-    right = _guesses(coins[order])
-    if not right.size:
-        return 0.0
-    if delta > 0:
-        made = _made(right.size, SHARES)
-        each = alpha / len(SHARES)
-        counts = np.cumsum(right)
-        return max(epsilon_one_run(int(counts[r - 1]), r, given.size, delta=delta, alpha=each) for r in made)
-    return max(_by_shares(right, alpha / 2), _by_bets(right, alpha / 2))
-
-
-def _guesses(coins: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which guesses are right, the uppermost, the lowermost, the second, and so on, (2 * half,)."""
+    coins = coins[lot[np.argsort(-given[lot], kind="stable")]]
     half = coins.size // 2
     right = np.empty(2 * half, dtype=np.bool_)
     right[0::2], right[1::2] = coins[:half], ~coins[::-1][:half]

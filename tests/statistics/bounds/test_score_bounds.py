@@ -121,7 +121,12 @@ def test_the_grid_is_dense_and_goes_up():
         (lambda: bounds.epsilon_from_scores([1.0, 2.0], [0, 2], design="one-run"), "included must be 0 or 1, got.*2"),
         (lambda: bounds.epsilon_from_scores([], [], design="one-run"), "at least one number"),
         (lambda: bounds.epsilon_from_scores([1.0], [1], design="both"), "design must be.*got 'both'"),
-        (lambda: bounds.epsilon_from_scores([1.0], [1], design="independent", delta=0.1), "delta 0 alone, got"),
+        (lambda: bounds.epsilon_from_scores([1.0], [1], design=None), "design must be.*depend on each other"),
+        (
+            lambda: bounds.epsilon_from_scores([1.0], [1], design="one-run", delta=1.0),
+            "delta must be in .0, 1., got 1",
+        ),
+        (lambda: bounds.gdp_from_scores([1.0, 2.0], [0, 1], design="one-run", alpha=2.0), "alpha must be"),
         (lambda: bounds.epsilon_from_scores(design="independent", inserted=[1.0]), "needs inserted and held_out"),
         (lambda: bounds.epsilon_from_scores("ab", [1], design="one-run"), "scores must be numbers"),
         (lambda: bounds.epsilon_from_guesses(3, 2), "guesses"),
