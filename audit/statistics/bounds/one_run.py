@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # its parts load when first used
 
-from ....mechanisms.measures.measure import Measure, TradeOff
+from ....mechanisms.measures.measure import Floats, Measure, TradeOff
 from . import intervals
 from .bisection import bisect
 
@@ -30,6 +30,8 @@ _POINTS, _SEARCHED = 1024, 64
 _SPAN, _SLACK = 8.0, 64
 #: What rounding may add to the sum of probabilities, and to one of them.
 _ROUNDING, _LAST_DIGIT = 1e-9, 1e-15
+#: The least probability that is searched for, and halvings of its log odds.
+_TINY, _STEPS = 1e-12, 22
 #: Doublings of a level until it is not refuted, and halvings of the last of them.
 _DOUBLINGS, _HALVINGS = 60, 18
 
@@ -157,9 +159,8 @@ def refuted_in_one_run(measure: Measure, correct: int, guesses: int, canaries: i
     if correct == 0:
         return False
     points = _POINTS if isinstance(measure, TradeOff) else _SEARCHED
-    # An event and its complement are allowed together: g^-1(x) = 1 - g(1 - x).
     shares = np.geomspace(correct * alpha / canaries, guesses / canaries, points)
-    inverse = np.maximum(0.0, 1 - measure.allowed(1 - shares) - _LAST_DIGIT)
+    inverse = least_allowed(measure, shares)
     # Beyond a point g^-1, which is convex, is at least as steep as before it; of what a search finds, at least level.
     slopes = np.append(0.0, np.diff(inverse) / np.diff(shares)) * isinstance(measure, TradeOff)
     return _contradiction(correct, guesses, canaries, alpha, (shares.tolist(), inverse.tolist(), slopes.tolist()))
@@ -184,6 +185,23 @@ def _contradiction(
         if tail > 1 + _ROUNDING:
             return True
     return False
+
+
+def least_allowed(measure: Measure, p: Floats) -> Floats:
+    """Return the smallest probability in one input that a claim allows with p in the other, from below.
+
+    An event and its complement are allowed together: it is ``1 - g(1 - p)``, and g(p) is ``1 - least_allowed(1 - p)``.
+    """
+    if isinstance(measure, TradeOff):
+        return np.maximum(0.0, 1 - measure.allowed(1 - p) - _LAST_DIGIT)
+    high = scipy.special.logit(p)
+    low = np.minimum(high, scipy.special.logit(_TINY))
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        fine = measure.needed(p, scipy.special.expit(middle)) <= measure.level
+        low, high = np.where(fine, low, middle), np.where(fine, middle, high)
+    least: Floats = np.where(low > scipy.special.logit(_TINY), scipy.special.expit(low), 0.0)
+    return least
 
 
 def level_one_run(measure: Measure, correct: int, guesses: int, canaries: int, *, alpha: float = 0.05) -> float:

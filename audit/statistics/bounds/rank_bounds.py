@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.measures.measure import Measure, TradeOff
-from .one_run import largest_refuted
+from .one_run import largest_refuted, least_allowed
 
 _Floats = NDArray[np.float64]
 #: The shares of a sample whose last score is compared with, at either end.
@@ -62,7 +62,7 @@ def refuted_by_ranks(measure: Measure, above: int, inserted: int, rank: int, hel
     ends = special.betaincinv(rank, held_out + 1 - rank, special.ndtr(np.linspace(-_SPAN, _SPAN, cells)))
     ends = np.append(ends, 1.0)
     masses = np.diff(special.betainc(rank, held_out + 1 - rank, ends), prepend=0.0)
-    allowed = np.append(measure.allowed(ends[:-1]), 1.0)
+    allowed = np.append(1 - least_allowed(measure, 1 - ends[:-1]), 1.0)
     tails = special.betainc(above, inserted - above + 1, allowed)
     return float(masses @ tails) <= alpha
 
