@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from overclaim.audit.play.pairs import Pair
     from overclaim.audit.regret.check_regret import check_regret
     from overclaim.mechanisms.claim import Claim
+    from overclaim.mechanisms.dp_sgd import DPSGD
     from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
     from overclaim.mechanisms.measures.gaussian_dp import GDP
     from overclaim.mechanisms.measures.renyi import RDP, ZCDP
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "DPSGD",
     "GDP",
     "RDP",
     "ZCDP",
@@ -46,6 +48,7 @@ _HOMES = {
     "ZCDP": "overclaim.mechanisms.measures.renyi",
     "Profile": "overclaim.mechanisms.measures.approximate",
     "Claim": "overclaim.mechanisms.claim",
+    "DPSGD": "overclaim.mechanisms.dp_sgd",
     "Cluster": "overclaim.audit.execution.cluster",
     "Pair": "overclaim.audit.play.pairs",
     "Result": "overclaim.audit.pipeline.verdict",

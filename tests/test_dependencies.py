@@ -129,7 +129,10 @@ def imported(folders):
 @pytest.mark.parametrize(
     ("folders", "groups"),
     [
-        (("audit", "learners", "mechanisms", "reports", "testing"), ("dependencies", "cluster", "fast", "inputs")),
+        (
+            ("audit", "learners", "mechanisms", "reports", "testing"),
+            ("dependencies", "accounting", "cluster", "fast", "inputs"),
+        ),
         (("tests", "docs"), ("dependencies", "cluster", "fast", "dev")),
         (("examples",), ("dependencies", "adapters", "inputs")),
     ],

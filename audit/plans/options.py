@@ -113,6 +113,13 @@ _TABLE = (
     Option("zcdp", _POSITIVE, "float", "Claimed rho of zero-concentrated DP.", "RHO"),
     Option("rdp", {"type": "array"}, "rdp", "Claimed Renyi DP of one order."),
     Option("profile", {"type": "array"}, "file", "Claimed points, JSON: a list of [epsilon, delta].", "FILE"),
+    Option(
+        "dp_sgd",
+        {"type": "object"},
+        "dp_sgd",
+        "Claim the (epsilon, delta) of a DP-SGD configuration, as dp_accounting computes it: noise_multiplier=1.1,"
+        "sampling=poisson:0.01,steps=1000,delta=1e-5, and relation=add-remove, zero-out or replace.",
+    ),
     Option("rounds", _COUNT, "int", "Horizon T.  [default: the target's own, or 8]"),
     Option("arms", _COUNT, "int", "Arms, experts or coordinates.  [default: the target's own, or 2]"),
     Option(

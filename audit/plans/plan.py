@@ -20,6 +20,7 @@ from ...mechanisms.relation import RelationError
 from ..execution.execution import Budget
 from ..execution.provenance import check_namesakes
 from ..play.pairs import Pair
+from .configured import with_configured
 from .options import ALLOWED, OPTIONS
 from .paths import read_text
 from .plan_schema import PLAN
@@ -218,10 +219,11 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     try:
         if "regret" in claim and (given := [key for key in ("left", "right", "inputs") if key in claim]):
             raise ValueError(f"regret is measured on loss sequences: a claim with {given[0]} takes none")
+        configured = with_configured(values)
         stated = {name: values.pop(name, None) for name in MEASURES}
         task = Task(
             **values,
-            measure=stated_measure({**values, **stated}),
+            measure=configured or stated_measure({**values, **stated}),
             blind_spot=True,
             budget=Budget(seed=seed, confidence=confidence, **spent),
         ).resolved()

@@ -15,17 +15,21 @@ if TYPE_CHECKING:
 def claimed_measure(choices: MutableMapping[str, object]) -> Measure | None:
     """Return the measure that options name, taken out of them; None where they name an epsilon, or nothing.
 
+    Of a configuration they get a `note`: who computed the claim, for which relation and sampler.
+
     Raises
     ------
     ValueError
         For more than one, a value outside its range, or a profile that cannot be read.
     """
+    from ...audit.plans.configured import with_configured
     from ...mechanisms.measures.stated import MEASURES, stated_measure
 
+    configured = with_configured(choices)
     given = {name: choices.pop(name, None) for name in MEASURES}
     if isinstance(path := given["profile"], Path):
         given["profile"] = _points(path)
-    return stated_measure({**given, "epsilon": choices.get("epsilon"), "delta": choices.get("delta")})
+    return configured or stated_measure({**given, "epsilon": choices.get("epsilon"), "delta": choices.get("delta")})
 
 
 def _points(path: Path) -> object:

@@ -58,6 +58,21 @@ class Rdp(Kind):
             self.fail(f"expected ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
 
 
+class Configuration(Kind):
+    """Values of a configuration, `NAME=VALUE` with commas between them."""
+
+    name = "NAME=VALUE,..."
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        """Split at the commas, and at the equals signs."""
+        from ...mechanisms.dp_sgd import read_configuration
+
+        try:
+            return read_configuration(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 class RelationName(Kind):
     """A neighbour relation by its words, or a function that says which inputs are neighbours."""
 
@@ -153,6 +168,7 @@ KINDS: dict[str, Callable[[Option], dict[str, Any]]] = {
     "input": lambda _: {"type": Json(), "default": ...},
     "names": lambda _: {"type": Names()},
     "rdp": lambda _: {"type": Rdp()},
+    "dp_sgd": lambda _: {"type": Configuration()},
     "relation": lambda _: {"type": RelationName()},
     "setting": lambda _: {"multiple": True, "type": Parameter(), "callback": _set_once},
     "weaken": lambda _: {"type": click.UNPROCESSED, "is_flag": False, "flag_value": True},
@@ -181,7 +197,7 @@ CALLED = several("os_random", "global_random", "attributes")
 INPUTS = options(several("left", "right", "inputs", "bits", "call_limit", "raising"), CALLED)
 SURFACE = options(option("surface"), NEIGHBOURS)
 CLAIMED = several("epsilon", "delta")
-MEASURE = several("gdp", "zcdp", "rdp", "profile")
+MEASURE = several("gdp", "zcdp", "rdp", "profile", "dp_sgd")
 JSON = option("json")
 ROWS = option("json", help="Print one JSON array, and nothing else, to stdout.")
 WHERE = several("jobs", "engine", "scheduler")
