@@ -11,6 +11,7 @@ from overclaim.audit.statistics.bounds.one_run import epsilon_one_run, level_one
 from overclaim.audit.statistics.bounds.rank_bounds import level_from_samples, refuted_by_ranks
 from overclaim.audit.statistics.bounds.score_bounds import epsilon_from_coins, level_from_coins
 from overclaim.audit.statistics.score_certificates import score_certificate
+from overclaim.benchmarks.scores import alarms
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_delta
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
@@ -186,3 +187,26 @@ def test_one_run_certifies_nothing_where_delta_is_a_leak_of_everything_with_prob
     ]
     assert score_certificate("one-run", claims[0]).lower(coins, coins, alpha=0.05) == 0.0
     assert score_certificate("independent", claims[0]).lower(coins, coins, alpha=0.05) > 2
+
+
+def assert_few(rows, replications):
+    """More alarms have a probability of at most 1e-8, of each claim that is exactly true."""
+    most = stats.binom.isf(1e-8, replications, alarms.ALPHA)
+    assert rows
+    assert [row for row in rows if round(float(row["false alarms"]) * replications) > most] == []
+
+
+@pytest.mark.slow(reason="two hundred replications, and the certificates themselves")
+@pytest.mark.parametrize("name", alarms.LAWS)
+def test_false_alarms_at_true_claims_are_rare_and_certificates_are_as_they_are_counted(name):
+    for design in ("independent", "one-run") if alarms.LAWS[name].independent else ("one-run",):
+        assert_few(alarms.alarms(name, design, 60, 200), 200)
+
+
+@pytest.mark.nightly(reason="20,000 replications of each law")
+@pytest.mark.parametrize("n", alarms.SIZES)
+@pytest.mark.parametrize("design", ["independent", "one-run"])
+@pytest.mark.parametrize("name", alarms.LAWS)
+def test_no_more_false_alarms_than_alpha_at_claims_that_are_exactly_true(name, design, n):
+    if alarms.LAWS[name].independent or design == "one-run":
+        assert_few(alarms.alarms(name, design, n, 20_000), 20_000)
