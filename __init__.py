@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from overclaim.audit.assumptions.conformance import check_learner
     from overclaim.audit.execution.cluster import Cluster
     from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
+    from overclaim.audit.pipeline.score_audit import audit_scores
     from overclaim.audit.pipeline.verdict import Result, Verdict
     from overclaim.audit.play.pairs import Pair
     from overclaim.audit.regret.check_regret import check_regret
@@ -35,6 +36,7 @@ __all__ = [
     "Result",
     "Verdict",
     "__version__",
+    "audit_scores",
     "check_learner",
     "check_regret",
     "falsify",
@@ -51,6 +53,7 @@ _HOMES = {
     "DPSGD": "overclaim.mechanisms.dp_sgd",
     "Cluster": "overclaim.audit.execution.cluster",
     "Pair": "overclaim.audit.play.pairs",
+    "audit_scores": "overclaim.audit.pipeline.score_audit",
     "Result": "overclaim.audit.pipeline.verdict",
     "Verdict": "overclaim.audit.pipeline.verdict",
     "check_learner": "overclaim.audit.assumptions.conformance",

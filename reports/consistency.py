@@ -29,6 +29,7 @@ from ..mechanisms.measures.stated import measure_from_json
 from .headline import headline
 from .reading import by_holm, is_exceeded, is_untested, lower, measure_of, reason_of
 from .record_types import ClaimRecord, RunRecord
+from .score_consistency import due_of_scores, underpowered_by_scores
 
 if TYPE_CHECKING:
     from ..audit.statistics.bounds.variational import StepsJson
@@ -102,9 +103,23 @@ def _of_counts(claim: ClaimRecord, measure: Measure) -> Iterator[Contradiction]:
         yield from _differs("runs", claim.get("runs"), counts.runs + cast(int, claim["pilot_runs"]))
     if not counts.runs or claim.get("confidence") is None:
         return
+    if claim.get("scores"):
+        yield from _of_scores(claim, measure, counts)
+        return
     early = claim.get("method") == "anytime"
     yield from (_of_early(claim, measure, counts) if early else _of_event(claim, measure, counts))
     yield from _of_power(claim, measure, counts)
+
+
+def _of_scores(claim: ClaimRecord, measure: Measure, counts: Counts) -> Iterator[Contradiction]:
+    """Yield what does not follow from scores of canaries."""
+    alphas = _alphas(claim)
+    for field, stated, due in due_of_scores(claim, measure, alphas):
+        yield from _outside(field, stated, due) if isinstance(stated, float) else _differs(field, stated, due[0])
+    few = claim.get("reason") == TOO_FEW
+    if claim["verdict"] != "FALSIFIED" and few != underpowered_by_scores(claim, measure, alphas[0]):
+        said = "not enough" if not few else "enough"
+        yield Contradiction("reason", f"is {claim.get('reason')!r}, and {counts.runs} canaries are {said}")
 
 
 def _of_verdict(claim: ClaimRecord, measure: Measure) -> Iterator[Contradiction]:

@@ -17,6 +17,7 @@ from ..audit.pipeline.verdict import Result
 from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.tasks import Prepared
 from ..audit.play.pairs import Pair
+from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.certificates import translation
 from ..audit.traces.summary import traced
 from ..learners.blame import MissingExtra, extra_or_reason
@@ -120,12 +121,12 @@ def facts_of(
 
 
 def translated(result: Result) -> TranslationJson | None:
-    """Return what the event says in all measures; None for an audit that stops early.
+    """Return what the event says in all measures; None for an audit that stops early, and for one of all scores.
 
     The intervals are of one event and a number of runs that were fixed before: an early stop has neither.
     """
     certificate = result.certificate
-    if certificate.method == "anytime":
+    if certificate.method in ("anytime", METHOD):
         return None
     return translation(result.event, certificate.counts, alpha=certificate.alpha)
 

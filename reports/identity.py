@@ -40,7 +40,8 @@ def game(claim: ClaimRecord) -> str:
 
 
 def _game(claim: ClaimRecord, parameters: Mapping[str, object]) -> str:
-    return _text([*(claim.get(name) for name in _GAME), is_mechanism(claim), parameters])
+    own = [claim["design"]] if claim.get("design") else []  # of scores of canaries alone: marks stay what they were
+    return _text([*(claim.get(name) for name in _GAME), is_mechanism(claim), parameters, *own])
 
 
 def _asked(claim: ClaimRecord) -> str:

@@ -15,7 +15,7 @@ import math
 import os
 import shlex
 import textwrap
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -187,13 +187,38 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         except LearnerError as error:  # it says in a line what our frames would in a hundred
             crash = error.with_traceback(None)
         else:
-            audited = AuditedResult(result, learner, _command(node, result), seeded=not chosen.get("os_random"))
-            if result.verdict.value == "FALSIFIED":
-                pytestconfig.stash.setdefault(FALSE, []).append((node, audited))
-            return audited
+            command = _command(node, result)
+            return _noted(pytestconfig, AuditedResult(result, learner, command, seeded=not chosen.get("os_random")))
         raise crash from None
 
     return run
+
+
+@pytest.fixture(scope="session")
+def audit_scores(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
+    """Return `overclaim.audit_scores`, with seed and confidence of the command line and of the asking test."""
+
+    def run(scores: object = None, **options: object) -> AuditedResult:
+        """Audit a claim by scores of canaries; see `overclaim.audit_scores`."""
+        __tracebackhide__ = True
+        from ..audit.pipeline.score_audit import audit_scores
+
+        node = pytestconfig.stash[ASKING][-1]
+        if wrong := _mistake(node):
+            pytest.fail(wrong, pytrace=False)
+        known = {name: value for name, value in _options(node).items() if name in ("seed", "confidence")}
+        audit: Callable[..., Result] = audit_scores
+        result = audit(scores, **{**known, **options})
+        return _noted(pytestconfig, AuditedResult(result, "scores", _command(node, result)))
+
+    return run
+
+
+def _noted(config: pytest.Config, audited: AuditedResult) -> AuditedResult:
+    """Return a result; one that is FALSIFIED is remembered, as nobody may ask for its verdict."""
+    if audited.result.verdict.value == "FALSIFIED":
+        config.stash.setdefault(FALSE, []).append((config.stash[ASKING][-1], audited))
+    return audited
 
 
 @pytest.fixture(scope="session")
@@ -272,6 +297,10 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
+        return self._report_of_runs() if self.result.canaries is None else self._report_of_scores()
+
+    def _report_of_runs(self) -> str:
+        """Return the report on runs of a learner or a mechanism."""
         from ..audit.pipeline.blind_spot import NOTHING
         from ..audit.play.data import shown
         from ..audit.play.learner_mechanism import RoundsPair
@@ -317,10 +346,45 @@ class AuditedResult:
             ("  left", _short(world["left"] if isinstance(pair, Pair) else shown(world["left"]))),
             ("  right", _short(world["right"] if isinstance(pair, Pair) else shown(world["right"]))),
         ]
-        body = [textwrap.fill(f"{k:<12}{visible(v)}", 110, subsequent_indent=" " * 12) for k, v in rows]
+        body = _rows(rows)
         again = f"{REPLAY_WORDS[0]:<12}" if self.seeded else f"{REPLAY_WORDS[1]}: "
         head, last = f"{result.verdict}: {visible(_name(self.learner))}", f"{again}{visible(self.replay)}"
         return "\n".join([head, *body, last])
+
+    def _report_of_scores(self) -> str:
+        """Return the report on scores of canaries."""
+        from ..audit.pipeline.blind_spot import NOTHING
+        from ..audit.statistics.canary_words import canaries_words
+        from ..audit.statistics.measure_words import claimed_words, lower_words
+        from .formats.terminal import confidence
+        from .reading import REPLAY_WORDS, counted_words
+        from .record import counted
+        from .sanitise import visible
+
+        result, found = self.result, self.result.canaries
+        assert found is not None
+        measure, scores = result.claim.measure.to_json(), found.to_json()
+        counts: ClaimRecord = {"method": result.certificate.method, "scores": scores, **counted(result)}
+        sure = confidence({"confidence": result.confidence})
+        bound = f"{lower_words(measure, result.lower)} ({sure} confidence)" if result.lower > 0 else NOTHING
+        name = self.learner if isinstance(self.learner, str) else f"{_name(self.learner)}{_place(self.learner)}"
+        rows = [
+            ("training", name),
+            ("claimed", claimed_words(measure)),
+            ("found", result.why_underpowered or bound),
+            ("evidence", f"at the threshold that shows most, the attack {counted_words(counts)}"),
+            ("canaries", canaries_words(found.design, scores)),
+            ("assumes", "; ".join(found.assumes)),
+        ]
+        head = f"{result.verdict}: {visible(name.partition(' (')[0])}"
+        return "\n".join([head, *_rows(rows), f"{REPLAY_WORDS[0]:<12}{visible(self.replay)}"])
+
+
+def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the rows of a report, long ones broken."""
+    from .sanitise import visible
+
+    return [textwrap.fill(f"{k:<12}{visible(v)}", 110, subsequent_indent=" " * 12) for k, v in rows]
 
 
 def _extras(result: Result) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..audit.pipeline import blind_spot
 from ..audit.statistics import measure_words
+from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.digits import at_least, at_most, confidence_text
 from ..json_schema import defaults_of
 from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
@@ -26,6 +27,8 @@ _DEFAULTS = defaults_of(ClaimRecord)
 FAILING = ("regression", "weakened", "lost power", "missing")
 #: Relations of data whose word says what they are.
 _PLAIN = ("replace", "add-remove")
+#: The two kinds of canaries.
+INCLUDED, HELD_OUT = "included", "held-out"
 #: What stands before the command that audits a claim again: where its counts are replayed, and where they are not.
 REPLAY_WORDS = ("replay", "again, not a replay")
 
@@ -53,6 +56,11 @@ def missing_words(claim: ClaimRecord) -> list[str]:
 def is_mechanism(claim: ClaimRecord) -> bool:
     """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
     return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))
+
+
+def kind_words(claim: ClaimRecord) -> str:
+    """Return what was audited that is no learner: a mechanism, or scores of canaries in their design."""
+    return f"{claim['design']} scores" if claim.get("scores") else "mechanism"
 
 
 def relation_words(claim: ClaimRecord) -> str:
@@ -170,6 +178,7 @@ def reason_words(claim: ClaimRecord) -> str:
         unguessed=is_unguessed(claim),
         paired=claim.get("paired_runs"),
         exceeded=is_exceeded(claim),
+        scores=claim.get("scores"),
     )
 
 
@@ -183,7 +192,8 @@ def answer_words(claim: ClaimRecord) -> str:
     """Return what line 1 says behind a claim whose bound is no answer; empty where it is one."""
     reason = reason_of(claim)
     if reason is not None:
-        return f"; {blind_spot.answer_words(reason, measure_of(claim), claim.get('runs'))}"
+        of = "canaries" if claim.get("scores") else "runs"
+        return f"; {blind_spot.answer_words(reason, measure_of(claim), claim.get('runs'), of)}"
     return "" if lower(claim) > 0 or by_holm(claim) else f"; {blind_spot.NOTHING}"
 
 
@@ -297,12 +307,22 @@ def named_world(claim: ClaimRecord) -> ByWorld | None:
     None in the guess game, where right and wrong guesses are what counts, and where a record does not say.
     """
     counts = claim.get("counts") or {}
-    if claim.get("method") != "joint" or "left_upper" not in counts or "runs_left" not in counts:
+    if claim.get("method") not in ("joint", METHOD) or "left_upper" not in counts or "runs_left" not in counts:
         return None
     left, right = counts["runs_left"], counts["runs"] - counts["runs_left"]
+    if claim.get("scores"):
+        return _named_kind(claim, left, right)
     if counts["left_lower"] + counts["right_lower"]:
         return ByWorld("right", counts["right_lower"], right, "left", counts["left_lower"], left)
     return ByWorld("left", counts["left_upper"], left, "right", counts["right_upper"], right)
+
+
+def _named_kind(claim: ClaimRecord, inserted: int, held_out: int) -> ByWorld:
+    """Return what the threshold on the scores of canaries shows of those of each kind."""
+    counts = claim["counts"]
+    if counts["left_lower"] + counts["right_lower"]:
+        return ByWorld(HELD_OUT, counts["right_lower"], held_out, INCLUDED, counts["left_lower"], inserted)
+    return ByWorld(INCLUDED, counts["left_upper"], inserted, HELD_OUT, counts["right_upper"], held_out)
 
 
 def counted_words(claim: ClaimRecord) -> str:
@@ -314,6 +334,8 @@ def counted_words(claim: ClaimRecord) -> str:
     if world is None:
         return f"{counts['right']:,} right of {counts['guesses']:,} guesses in {counts['runs']:,} certification runs"
     name, hits, runs, other, misses, others = world
+    if claim.get("scores"):
+        return f"takes {hits:,} of {runs:,} {name} canaries and {misses:,} of {others:,} {other} ones for {name}"
     return f"says {name} in {hits:,} of {runs:,} {name} runs and in {misses:,} of {others:,} {other} ones"
 
 

@@ -24,7 +24,6 @@ from ..audit.play.json_text import parse_json
 from ..audit.play.transcripts import BLOCK
 from ..audit.spaces.files import read_schema
 from ..audit.statistics.bounds.variational import StepFunction
-from ..audit.statistics.multiplicity import p_value
 from ..learners.catalogue.statements import PUBLISHED
 from ..mechanisms.libraries.entry import LibraryCase
 from ..mechanisms.relation import neighbours_words
@@ -34,6 +33,7 @@ from .identity import parameter
 from .record_schema import fault
 from .record_types import ClaimRecord, RunRecord, Said
 from .sanitise import finite, json_text
+from .score_record import of_scores, p_value_of
 from .upper_words import least_binding
 
 if TYPE_CHECKING:
@@ -52,9 +52,10 @@ def claim_record(
     """
     task, claim, certificate = prepared.task, result.claim, result.certificate
     extras = Extras(list(result.missing))
-    traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if with_trace else {}
+    traced, drawn = (wanted and result.canaries is None for wanted in (with_trace, with_evidence))
+    traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if traced else {}
     result = replace(result, upper=least_binding({**(promise := promised(result)), **traces}))
-    exact, known = facts_of(prepared, result, extras, deltas=PROFILE_DELTAS if with_evidence else ())
+    exact, known = facts_of(prepared, result, extras, deltas=PROFILE_DELTAS if drawn else ())
     record: ClaimRecord = {
         "name": task.target,
         "calibration": prepared.setting.calibration if prepared.setting else None,
@@ -73,7 +74,7 @@ def claim_record(
         "method": certificate.method,
         **attack_facts(result),
         "confidence": rounded(result.confidence),
-        "p_value": p_value(claim, result.event, certificate),
+        "p_value": p_value_of(result),
         **asked(task),
         "engine": result.engine,
         "runs": result.runs,
@@ -94,9 +95,8 @@ def claim_record(
         "seed": result.seed,
         "replay": task.command(),
         **traces,
-    }
-    record |= figures_of(prepared, result, exact, jobs, extras) if with_evidence else {}
-    return extras.noted(record)
+    } | of_scores(prepared, result)
+    return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if drawn else {}))
 
 
 def power_of(task: Task, result: Result) -> ClaimRecord:

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from ..json_schema import COUNT, INSIDE, LEVEL, NUMBER, ROUND, SHARE, TEXT, Schema, array, choice, each, maybe, table
+from ..json_schema import (
+    BOOLEAN,
+    COUNT,
+    INSIDE,
+    LEVEL,
+    NUMBER,
+    ROUND,
+    SHARE,
+    TEXT,
+    Schema,
+    array,
+    choice,
+    each,
+    maybe,
+    table,
+)
 
 NUMBERS, GAPS, _TALLIES = array(NUMBER), array(maybe(NUMBER)), array(COUNT)
 ERRORS = [f"false_{side}{end}" for side in ("positive", "negative") for end in ("", "_low", "_high")]
@@ -63,6 +78,18 @@ ONE_SIDED = table(
     **each(COUNT, "left_raised", "right_raised", "runs"),
 )
 SEARCHED = table(**each(COUNT, "tried", "refused", "slow"), reason=maybe(TEXT), one_sided=maybe(ONE_SIDED))
+
+_COINS: Schema = {"type": "string", "pattern": "^([0-9a-f]{2})*$"}
+SCORES = table(
+    *("canaries", "inserted", "trainings"),
+    **each(COUNT, "canaries", "inserted", "trainings"),
+    **each(BOOLEAN, "reversed", "halves"),
+    assumes=array(TEXT),
+    coins=maybe(_COINS),
+    **each(TEXT, "digest", "limit"),
+    needed=maybe(COUNT),
+    roc=table("inserted", "held_out", **each(array(COUNT), "inserted", "held_out")),
+)
 
 
 def standings() -> Schema:

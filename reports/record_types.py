@@ -6,6 +6,7 @@ A key may be missing: a record is of one part more or less, and older versions w
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict, get_args
 
 from ..audit.pipeline.blind_spot import Reason
+from ..audit.statistics.canary_words import Design
 from ..audit.traces.trace_types import PlaceJson, TracesJson
 from ..json_schema import (
     BOOLEAN,
@@ -30,6 +31,7 @@ from .record_parts import (
     FROZEN,
     MEASURE,
     PAIR,
+    SCORES,
     SEARCHED,
     SHRUNK,
     SMALLEST,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from ..audit.pipeline.witness import ShrunkJson
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
+    from ..audit.statistics.canary_words import ScoresJson
     from ..audit.statistics.certificates import TranslationJson
     from ..audit.statistics.events import CountsJson
     from ..mechanisms.claim import ClaimedJson
@@ -151,6 +154,9 @@ class ClaimRecord(TracesJson, total=False):
     frozen: Annotated[dict[str, object], maybe(FROZEN)]
     evidence: Annotated["EvidenceJson | None", maybe(EVIDENCE), Default(None)]
     baseline: BeforeRecord | float | None
+    # Of scores of canaries: how they came to be, and what they are.
+    design: Annotated[str | None, choice(*get_args(Design), None), Default(None)]
+    scores: Annotated["ScoresJson | None", maybe(SCORES), Default(None)]
     # What is exact on the audited pair.
     exact_level: Annotated[float | None, maybe(NUMBER), Default(None)]
     exact_mu: Annotated[float | None, maybe(NUMBER)]

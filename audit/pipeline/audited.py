@@ -27,7 +27,20 @@ from .shrink_inputs import shrink_inputs
 from .verdict import Result, Verdict
 
 #: The options that each kind of target does not take.
-NOT_OF = {"mechanism": ("rounds", "arms", "pair", "fast"), "learner": ("bits", "call_limit", "attributes")}
+NOT_OF = {
+    "mechanism": ("rounds", "arms", "pair", "fast"),
+    "learner": ("bits", "call_limit", "attributes"),
+    "training": (
+        *("rounds", "arms", "pair", "pairs", "left", "right", "inputs", "bits", "os_random", "call_limit"),
+        *("attributes", "weaken", "fast"),
+    ),
+}
+#: What each of them takes in their place.
+TAKES = {
+    "mechanism": "; its inputs are left and right, pairs or inputs",
+    "learner": "; that is for mechanisms",
+    "training": "",
+}
 #: Reads what is given for one kind of target and worlds.
 Reader = Callable[[object, Claim, Budget, Execution, Given], Setup]
 
@@ -35,22 +48,21 @@ Reader = Callable[[object, Claim, Budget, Execution, Given], Setup]
 def reader_of(target: object, claim: Claim, execution: Execution, given: Given) -> Reader:
     """Return what reads what is given: a mechanism's inputs, a learner's losses, or its sequences of rounds."""
     if is_mechanism(target, has_inputs=not given.losses_alone or given.pairs is not None):
-        _refuse(target, "mechanism", execution, given)
+        refuse(target, "mechanism", execution, given)
         check_no_game(claim)
         return read_data
-    _refuse(target, "learner", execution, given)
+    refuse(target, "learner", execution, given)
     alone = played_alone(claim, os_random=given.os_random)
     if given.losses_alone and not (alone or seen_on_sequences(target, claim.view)):
         return read_losses
     return read_rounds
 
 
-def _refuse(target: object, kind: str, execution: Execution, given: Given) -> None:
+def refuse(target: object, kind: str, execution: Execution, given: Given) -> None:
     """Raise ValueError for what targets of this kind do not take: it would not be heeded."""
     said = {**vars(given), "fast": execution.fast}
     if names := [name for name in NOT_OF[kind] if said[name] not in (None, False)]:
-        takes = "its inputs are left and right, pairs or inputs" if kind == "mechanism" else "that is for mechanisms"
-        raise ValueError(f"{name_of(target)} is a {kind}: it takes no {', '.join(names)}; {takes}")
+        raise ValueError(f"{name_of(target)} is a {kind}: it takes no {', '.join(names)}{TAKES[kind]}")
 
 
 @blaming

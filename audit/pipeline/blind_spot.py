@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
+from ..statistics.canary_words import ScoresJson, needed_words
 from ..statistics.digits import at_least
 from ..statistics.measure_words import beside, unit_of
 
@@ -148,10 +149,10 @@ def is_hidden(blind_spot: BlindSpotJson) -> bool:
     return (blind_spot.get("true_to") or 1.0) == blind_spot.get("tried")
 
 
-def answer_words(reason: Reason, measure: MeasureJson, runs: int | None) -> str:
+def answer_words(reason: Reason, measure: MeasureJson, runs: int | None, of: str = "runs") -> str:
     """Return what line 1 of an UNDERPOWERED audit says behind its claim."""
     if reason == TOO_FEW:
-        return f"{'its' if runs is None else f'{runs:,}'} runs are too few to test it"
+        return f"{'its' if runs is None else f'{runs:,}'} {of} are too few to test it"
     if reason == NOT_SEEN:
         return NOTHING
     if reason == HIDDEN:
@@ -173,6 +174,7 @@ def reason_words(
     unguessed: bool = False,
     paired: int | None = None,
     exceeded: bool = False,
+    scores: ScoresJson | None = None,
 ) -> str:
     """Return why an audit is UNDERPOWERED: its reason, and what it rests on.
 
@@ -186,7 +188,13 @@ def reason_words(
         The paired runs, where all of them gave the same output for both inputs.
     exceeded : bool
         Whether the exact value on the audited pair is beyond the claim.
+    scores : ScoresJson, optional
+        Of an audit of canaries.
     """
+    if reason == TOO_FEW and scores:
+        return f"{reason}: {needed_words(scores)}"
+    if reason == NOT_SEEN and scores:
+        return f"{reason}: all scores are equal"
     if reason == TOO_FEW:
         return f"{reason}: even a perfect attack could not falsify so large a claim with so few runs"
     if reason == NOT_SEEN:

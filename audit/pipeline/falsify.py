@@ -1,17 +1,18 @@
-"""Falsify a claim about a learner or a mechanism: the keywords of every audit, once."""
+"""Falsify a claim about a learner, a mechanism or a training: the keywords of every audit, once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...mechanisms.claim import Claim, check_claim
 from ..execution.cluster import Cluster
 from ..execution.execution import Budget, Execution, Memory
 from ..play.pairs import Pair
-from .audited import audited
+from .audited import audited, refuse
 from .blind_spot_search import WeakenChoice
 from .given import Given
+from .training_audit import Training, audit_training
 from .verdict import Result
 
 
@@ -26,6 +27,8 @@ def falsify(
     left: object = None,
     right: object = None,
     inputs: object = None,
+    canaries: int | None = None,
+    trainings: int = 1,
     runs: int = 100_000,
     seed: int = 0,
     confidence: float = 0.99,
@@ -43,7 +46,7 @@ def falsify(
     memory: Memory | None = None,
     cluster: Cluster | None = None,
 ) -> Result:
-    """Try to falsify a privacy claim about a learner or a mechanism.
+    """Try to falsify a privacy claim about a learner, a mechanism or a training.
 
     Parameters
     ----------
@@ -71,6 +74,10 @@ def falsify(
         Of the pairs to search: from `overclaim.testing.neighbours`, or any other strategy of pairs. Pairs on which the
         target raises are left out, and counted. What is falsified is shrunk to the smallest inputs that still are.
         The result's claim has the relation.
+    canaries, trainings : int, optional
+        Of a training, ``def training(included, rng) -> scores``: how many canaries each training has, and how many
+        trainings are run. Fair coins decide which canaries are in the data (`included`, bool), and a score is returned
+        for each, larger where the attack takes it for included (`pipeline.training_audit`). Runs do not count then.
     runs : int
         All runs of the audit, both worlds, search and pilot included.
     seed : int
@@ -153,6 +160,10 @@ def falsify(
     read: dict[str, Any] = {"bits": bits, "call_limit": call_limit, "attributes": attributes}
     given = Given(**game, **worlds, **drawn, **read, weaken=weaken, shrink=shrink)
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
+    if canaries is not None:
+        refuse(target, "training", execution, given)
+        many: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "global_random": global_random}
+        return audit_training(cast(Training, target), claim, budget, execution, **many)
     return audited(target, claim, budget, execution, given)
 
 

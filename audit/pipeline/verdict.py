@@ -14,6 +14,8 @@ from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair
 from ..statistics.bounds.power import ceiling_epsilon
+from ..statistics.canary_scores import Roc, ScoresFound
+from ..statistics.canary_words import canaries_words
 from ..statistics.digits import confidence_text, exceeds
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
@@ -203,6 +205,8 @@ class Result(OnPair):
         and different inputs.
     upper : float or None
         A bound from above on the pair or on every pair, in the unit of the claim's measure, where a trace gave one.
+    canaries : ScoresFound or None
+        Of an audit of scores: the canaries, and what must hold.
     floats : bool
         Whether what a mechanism returned in them has floats that hardly ever repeat: their low-order bits, which are
         read where that is asked for, may tell more than their values.
@@ -247,6 +251,7 @@ class Result(OnPair):
     ceiling: float | None = None
     paired: int | None = None
     upper: float | None = None
+    canaries: ScoresFound | None = None
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -282,6 +287,11 @@ class Result(OnPair):
     def confidence(self) -> float:
         """1 - alpha."""
         return 1 - self.certificate.alpha
+
+    @property
+    def roc(self) -> Roc | None:
+        """The ROC curve of the scores of canaries; None of other audits."""
+        return None if self.canaries is None else self.canaries.canaries.roc()
 
     @property
     def final(self) -> bool:
@@ -320,10 +330,16 @@ class Result(OnPair):
         claimed = claimed_words(measure) + ("" if relation in NEIGHBOURS else f" ({neighbours_words(relation)})")
         sure, spent = confidence_text(self.confidence), spent_words(self.certificate.method)
         best = caught_words(self.detectable_epsilon, self.claim.epsilon)
+        found, told = self.canaries, is_epsilon(measure) and self.canaries is None
+        how = (
+            f"{self.runs:,} runs, {self.attack} attack, {self.pair.difference}"
+            if found is None
+            else canaries_words(found.design, found.to_json())
+        )
+        bound = bound_words(measure, self.lower)
         return (
-            f"{self.verdict}: claimed {claimed}, at least {bound_words(measure, self.lower)} "
-            f"({sure} confidence, {self.runs:,} runs, {self.attack} attack, {self.pair.difference})"
-            + (f"; at best, from {spent}: {best}" if is_epsilon(measure) else "")
+            f"{self.verdict}: claimed {claimed}, at least {bound} ({sure} confidence, {how})"
+            + (f"; at best, from {spent}: {best}" if told else "")
             + (f"; {self.why_underpowered}" if self.reason else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
             + "".join(f"; {missing}" for missing in self.missing)
@@ -369,6 +385,7 @@ class Result(OnPair):
             unguessed=self.unguessed,
             paired=self.paired,
             exceeded=self.exceeded,
+            scores=None if self.canaries is None else self.canaries.to_json(),
         )
 
     @property

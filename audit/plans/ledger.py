@@ -23,6 +23,7 @@ from ..execution.provenance import changed, digest_with_imports, environment, lo
 from ..play.transcripts import BLOCK, MOST_TOGETHER
 from ..statistics.events import Counts
 from .plan import Plan
+from .score_files import digest_of
 from .tasks import Task
 
 NAME = "ledger.sqlite"
@@ -70,14 +71,15 @@ def fingerprint(plan: Plan) -> str:
 
 
 def _place(task: Task) -> str:
-    return task.target.rpartition(":")[0]
+    return "" if task.of_scores else task.target.rpartition(":")[0]
 
 
 def _task_facts(task: Task) -> dict[str, object]:
     facts = {name: value for name, value in vars(task).items() if name != "pair"}
     facts["parameters"] = dict(task.parameters)
     facts["pair"] = None if task.pair is None else task.pair.to_json()
-    return facts
+    files = [file for file in (task.scores, task.inserted, task.held_out) if file is not None]
+    return facts | ({"files": [digest_of(Path(file)) for file in files]} if files else {})
 
 
 def _current() -> Path:

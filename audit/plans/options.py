@@ -20,6 +20,8 @@ RELATIONS = (
     *("replace", "zero-out", "add-remove", "substitute-feature", "user", "replace-user", "zero-out-user"),
     *("replace-losses", "user-losses", "l1:D", "l2:D", "linf:D"),
 )
+#: How the scores of canaries came to be, as `statistics.canary_scores` has them.
+DESIGNS = ("independent", "one-run")
 LOSSES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
 SURFACES = ("actions", "release", "publication", "joint", "reports", "model")
 STOPS = ("budget", "early")
@@ -235,6 +237,22 @@ _TABLE = (
         "Of an object that the mechanism returns, such as a fitted model: what is the output.",
         "fitted|all|NAME[,NAME]",
     ),
+    Option("scores", _NAME),
+    Option("inserted", _NAME, "file", "Scores of inserted canaries, each of a training of its own.", "FILE"),
+    Option("held_out", _NAME, "file", "Scores of held-out canaries, each of a training of its own.", "FILE"),
+    Option(
+        "design",
+        {"enum": list(DESIGNS)},
+        "choice",
+        "Whether each score comes from a training of its own, or many canaries shared one: it must be said.",
+    ),
+    Option(
+        "canaries",
+        _COUNT,
+        "range",
+        "TARGET is a training, def training(included, rng) -> scores, with so many canaries: coins decide on each.",
+    ),
+    Option("trainings", _COUNT, "range", "Trainings, each with canaries of its own.", default=1),
     Option("regret", _REGRET),
     Option("pair", _ANY, "file", "JSON: left and right losses; a file or the text.", plan=NOWHERE, field="pair_file"),
     Option(

@@ -25,7 +25,7 @@ from .options import ALLOWED, OPTIONS
 from .paths import read_text
 from .plan_schema import PLAN
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
-from .request import game_of
+from .request import game_of, named_files
 from .targets import convert
 from .tasks import Task
 
@@ -37,6 +37,8 @@ REPORT_ALPHA = 0.01
 MISS, SPARE, FEWEST_FALSIFIED = 1e-6, 2, 20_000
 #: Runs for each loss sequence of a measurement of regret that does not say how many.
 RUNS_OF_REGRET = 2000
+#: What a claim has that is not about loss sequences.
+_NO_LOSSES = ("left", "right", "inputs", "scores", "inserted", "held_out", "canaries")
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def read_plan(path: Path) -> Plan:
         raise ValueError(f"{lines.at(key)}: {key} must be farther from 0 and 1 than floating point, got {data[key]!r}")
     tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
     try:
-        check_namesakes(place for task in tasks if (place := task.target.rpartition(":")[0]))
+        check_namesakes(place for task in tasks if not task.of_scores and (place := task.target.rpartition(":")[0]))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     regret = []
@@ -217,17 +219,22 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     if claim.get("epsilon") == 0 and not claim.get("delta"):
         raise ValueError(f"{lines.at('epsilon', index)}: epsilon must be above 0, got {claim['epsilon']!r}")
     try:
-        if "regret" in claim and (given := [key for key in ("left", "right", "inputs") if key in claim]):
+        if "regret" in claim and (given := [key for key in _NO_LOSSES if key in claim]):
             raise ValueError(f"regret is measured on loss sequences: a claim with {given[0]} takes none")
         configured = with_configured(values)
         stated = {name: values.pop(name, None) for name in MEASURES}
+        files = [values.get(name) for name in ("scores", "inserted", "held_out")]
+        if any(file is not None for file in files):
+            if "target" in values:
+                raise ValueError("a claim has a target, or scores of canaries, got both")
+            values["target"] = named_files(*files)
         task = Task(
             **values,
             measure=configured or stated_measure({**values, **stated}),
             blind_spot=True,
             budget=Budget(seed=seed, confidence=confidence, **spent),
         ).resolved()
-        if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
+        if task.of_scores or not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()
     except RelationError as error:
         raise ValueError(f"{lines.at('neighbours', index)}: {error}") from None
@@ -294,6 +301,8 @@ def _explain(error: Any, lines: _Lines) -> str:
         key = next(name for name in value if name not in known)
         near = near_matches(key, known) or ","
         return f"{lines.at(key, index)}: unknown key {key!r}{near} expected one of {', '.join(known)}"
+    if rule == "anyOf" and key is None:
+        return f"{here}: a claim needs a target, or scores of canaries"
     if rule == "anyOf":
         if key == "attributes":
             return f"{here}: attributes must be fitted, all, or a list of names, got {value!r}"
@@ -302,8 +311,6 @@ def _explain(error: Any, lines: _Lines) -> str:
         return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"
     if rule == "required" and key == "regret":
         return f"{here}: regret needs a bound, as in regret = {{ bound = 60.0, horizon = 512 }}"
-    if rule == "required":
-        return f"{here}: a claim needs a target"
     if key is None:
         return f"{here}: claims must be tables, as in [[claims]], got {value!r}"
     if rule == "enum":

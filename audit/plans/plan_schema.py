@@ -8,7 +8,7 @@ from .options import AT_TOP, IN_CLAIM, LOSSES, Schema, schemas_of
 
 CLAIM: Schema = {
     "type": "object",
-    "required": ["target"],
+    "anyOf": [{"required": ["target"]}, {"required": ["scores"]}, {"required": ["inserted", "held_out"]}],
     "additionalProperties": False,
     "properties": schemas_of(IN_CLAIM),
 }
@@ -83,6 +83,19 @@ set = {{ batch = 1 }}     # parameters of the target
 # neighbours = "add-remove"    # or "replace", "replace:3", "zero-out", "substitute-feature", "l1:1", "l2:1", "linf:1",
 #                              # "user", "replace-user" (records [user, value] or with the key "user"), "near.py:near"
 # call_limit = 0.5             # seconds of processor time: pairs on which a call takes more are left out, and counted
+
+# [[claims]]
+# scores = "canaries.csv"      # an attack's scores of canaries: columns score and included (0 or 1); .csv .tsv .npy
+#                              # .npz .json. Or inserted = "in.npy" and held_out = "out.npy", of independent trainings
+# design = "one-run"           # the canaries shared a training, each with a fair coin of its own; or "independent"
+# epsilon = 8.0
+# delta = 1e-5
+
+# [[claims]]
+# target = "train.py:training" # def training(included, rng) -> scores: coins of ours decide which canaries are in
+# canaries = 1000
+# trainings = 1
+# epsilon = 8.0
 """
 
 

@@ -47,6 +47,8 @@ class Request:
     sequences of rounds.
     If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
     noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
+    Of scores of canaries, `scores` or `inserted` and `held_out` name the files, and the target is their name. A target
+    that is a training has `canaries`.
     """
 
     target: str
@@ -76,6 +78,12 @@ class Request:
     untested: str | None = None
     expected: str | None = None
     note: str = ""
+    scores: str | None = None
+    inserted: str | None = None
+    held_out: str | None = None
+    design: str | None = None
+    canaries: int | None = None
+    trainings: int = 1
 
     def __post_init__(self) -> None:
         if self.untested not in (None, ALLOWED):
@@ -86,6 +94,8 @@ class Request:
         if self.measure is not None and not (self.epsilon is self.delta is None):
             raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
         check_attributes(self.attributes)
+        if not self.of_canaries and (self.trainings != 1 or self.design is not None):
+            raise ValueError(f"{self.target} takes trainings and design beside canaries or scores alone")
         if not self.near_by_function:
             Relation.parse(self.relation)
         if self.fast:
@@ -152,7 +162,19 @@ class Request:
     @property
     def is_mechanism(self) -> bool:
         """Whether the target is a mechanism by its name, or audited as one is: on inputs, as a learner may be too."""
+        if self.of_canaries:
+            return True
         return self.target in zoo() or self.target.startswith(PREFIX) or self.has_inputs
+
+    @property
+    def of_scores(self) -> bool:
+        """Whether scores of canaries are given: nothing is played."""
+        return any(file is not None for file in (self.scores, self.inserted, self.held_out))
+
+    @property
+    def of_canaries(self) -> bool:
+        """Whether scores of canaries are audited: given ones, or those of a training."""
+        return self.of_scores or self.canaries is not None
 
     @property
     def near_by_function(self) -> bool:
@@ -230,12 +252,16 @@ class Request:
     def command(self) -> str:
         """Return the command that replays this audit: it says the whole game of a catalogue learner."""
         game = self.resolved()
+        if self.of_scores:
+            return shlex.join(["overclaim", "scores", *self._canary_words()])
         # A file whose name looks like an option.
         words = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
         words += option_words(self.measure) if self.measure is not None else []
         for name in ("epsilon", "delta", "rounds", "arms", "losses"):
             value = getattr(game, name)
             words += [] if value is None else [f"--{name}", number_text(value)]
+        if self.canaries is not None:
+            return shlex.join([*words, *self._canary_words()])
         words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
         for holder, name in (
             (game, "surface"),
@@ -266,6 +292,33 @@ class Request:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
             words += ["--pair", json.dumps(sides, separators=(",", ":"))]
         return shlex.join(words)
+
+    def _canary_words(self) -> list[str]:
+        """Return the rest of the command that audits scores of canaries again, after its name or its target."""
+        words = []
+        if self.of_scores:
+            file = self.scores if self.scores is None or not self.scores.startswith("-") else f"./{self.scores}"
+            words += [] if file is None else [file]
+            for name in ("inserted", "held_out"):
+                value = getattr(self, name)
+                words += [] if value is None else [f"--{name.replace('_', '-')}", value]
+            words += [] if self.design is None else ["--design", self.design]
+            words += option_words(self.measure) if self.measure is not None else []
+            for name in ("epsilon", "delta"):
+                value = getattr(self, name)
+                words += [] if value is None else [f"--{name}", number_text(value)]
+        else:
+            words += ["--canaries", str(self.canaries)]
+            words += ["--trainings", str(self.trainings)] if self.trainings != 1 else []
+            words += ["--global-random"] if self.global_random else []
+        words += ["--seed", str(self.budget.seed)]
+        sure = self.budget.confidence
+        return words + ([] if sure == BUDGET.confidence else ["--confidence", number_text(sure)])
+
+
+def named_files(scores: object, inserted: object, held_out: object) -> str:
+    """Return what to call the scores of files."""
+    return " and ".join(str(file) for file in (scores, inserted, held_out) if file is not None)
 
 
 def game_of(entry: Entry, case: Case) -> dict[str, Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from ...learners.catalogue.entries import Case, Entry, Setting
 from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
@@ -27,6 +29,8 @@ from ..pipeline.given import Given
 from ..pipeline.given_data import read_data
 from ..pipeline.given_losses import read_losses, seen_on_sequences
 from ..pipeline.given_rounds import pair_of, read_rounds
+from ..pipeline.score_audit import check_design, concluded, of_coins, of_samples
+from ..pipeline.training_audit import audit_training, is_training
 from ..pipeline.verdict import Result
 from ..play.attributes import WithAttributes
 from ..play.pairs import Pair
@@ -37,7 +41,9 @@ from ..spaces.changes import check_near
 from ..spaces.files import read_input, read_schema
 from ..spaces.neighbours import neighbours_of
 from ..spaces.schema import pairs_of
+from ..statistics.canary_words import ONE_RUN, Design
 from .request import Request
+from .score_files import read_canaries, read_sample
 from .targets import losses_given_once, parse_parameters, relation_functions, resolve
 
 #: For a user's learner, where nothing else says.
@@ -45,6 +51,16 @@ DEFAULT_ROUNDS = 8
 #: Seconds of a claim of the literature whatever its runs, and of a round of a run: a fit to 40 of them (two cores of a
 #: Xeon, 2026). One claim may take a quarter or four times as long; their sums are about right.
 EACH, RUN_ROUND = 0.3, 4e-7
+#: Seconds of a training, of which nothing is known: they begin first.
+TRAINING = 600.0
+
+
+#: What a function of a user's lacks.
+NO_CANARIES = "is a training: say how many canaries it has (--canaries)"
+NO_INPUTS = (
+    "is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of them (--inputs), as "
+    "overclaim check takes them"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +70,8 @@ class Task(Request):
     @property
     def cost(self) -> float:
         """About how many seconds the audit takes, by what is said of it: to begin the long ones first."""
+        if self.canaries is not None:
+            return TRAINING * self.trainings
         return EACH + RUN_ROUND * self.budget.runs * (self.rounds or DEFAULT_ROUNDS)
 
     def completed(self) -> Task:
@@ -74,7 +92,11 @@ class Task(Request):
         LearnerError
             If the user's learner cannot be built.
         """
+        if self.of_scores:
+            return self._prepare_scores()
         target = resolve(self.target)
+        if self.of_canaries:
+            return self._prepare_training(target)
         if isinstance(target, Entry):
             return self.resolved()._prepare_entry(target)
         parameters = parse_parameters(target, self.parameters)
@@ -94,10 +116,7 @@ class Task(Request):
             searched = self._searched_inputs()
             return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
         if is_mechanism(target):
-            raise ValueError(
-                f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of "
-                "them (--inputs), as overclaim check takes them"
-            )
+            raise ValueError(f"{self.target} {NO_CANARIES if is_training(target) else NO_INPUTS}")
         if not callable(target) and not any(hasattr(target, name) for name in ("start", "act", "update")):
             kind = type(target).__name__
             raise ValueError(f"{self.target} is neither a learner nor a mechanism, it is of type {kind}")
@@ -239,6 +258,48 @@ class Task(Request):
         if self.raising is not None:
             raise ValueError(f"raising is for code of your own, and {self.target} raises nothing")
 
+    def _prepare_scores(self) -> Prepared:
+        """Read the files of scores."""
+        check_design(self.design)
+        self._refuse_all_but("scores of canaries", "scores", "inserted", "held_out", "design")
+        if [self.scores is None, self.inserted is None, self.held_out is None] not in (
+            [False, True, True],
+            [True, False, False],
+        ):
+            raise ValueError("give either one file of scores, or both inserted and held_out")
+        design, seed = cast(Design, self.design), self.budget.seed
+        if self.scores is not None:
+            canaries = of_coins(design, *read_canaries(Path(self.scores)), seed=seed)
+        else:
+            if design == ONE_RUN:
+                of_samples(design, None, None)  # raises
+            samples = [read_sample(Path(str(file))) for file in (self.inserted, self.held_out)]
+            canaries = of_samples(design, *samples, seed=seed)
+        return Prepared(self, canaries, self._stated_claim(), is_mechanism=True)
+
+    def _prepare_training(self, target: object) -> Prepared:
+        if isinstance(target, Entry | Specimen | LibraryEntry) or inspect.isclass(target) or not callable(target):
+            raise ValueError(f"canaries are for a training, a function of (included, rng), and {self.target} is none")
+        self._refuse_all_but("a training", "canaries", "trainings", "global_random")
+        return Prepared(self, target, self._stated_claim(), is_mechanism=True)
+
+    def _stated_claim(self) -> Claim:
+        """Return the claim about a training."""
+        if self._stated is None:
+            raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
+        return Claim(measure=self._stated)
+
+    def _refuse_all_but(self, what: str, *allowed: str) -> None:
+        """Raise ValueError for an option that scores of canaries would not heed."""
+        about = {"target", "epsilon", "delta", "measure", "budget", "untested", "expected", "note", "blind_spot"}
+        unsaid = {field.name: getattr(Request(target=""), field.name) for field in fields(Request)}
+        given = [name for name, usual in unsaid.items() if getattr(self, name) != usual and name not in about]
+        given = [name for name in given if name not in allowed]
+        if self.budget.stop != "budget":
+            given.append("stop")
+        if given:
+            raise ValueError(f"{self.target}: {what} takes no {', '.join(given)}")
+
     @property
     def _of_noise(self) -> float | None:
         """The epsilon that sets the noise; None of a claim (0, delta), which bounds the total variation alone."""
@@ -338,6 +399,12 @@ class Prepared:
     def audit(self, execution: Execution = HERE, *, shrink: bool = False) -> Result:
         """Run the audit; where inputs are searched, shrink those that falsify."""
         execution = replace(execution, fast=self.task.fast)
+        if self.task.of_scores:
+            return concluded(self.target, self.claim, self.task.budget, time.perf_counter())
+        if self.task.canaries is not None:
+            task = self.task
+            how: Any = {"canaries": task.canaries, "trainings": task.trainings, "global_random": task.global_random}
+            return audit_training(self.target, self.claim, task.budget, execution, **how)
         reader, given = self._reading(shrink=shrink)
         return audited(self.target, self.claim, self.task.budget, execution, given, reader)
 

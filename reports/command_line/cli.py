@@ -15,7 +15,7 @@ from ...audit.plans.paths import check_distinct, check_folder, exists
 from ..sanitise import json_text, visible
 from .comparing import hold_against
 from .computed import exact, power
-from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_process, playing_command, say
+from .console import FALSIFIED, OK, VERDICTS, Commands, command, own_process, playing_command, say
 from .options import (
     CLAIMED,
     FILE,
@@ -33,6 +33,7 @@ from .options import (
 )
 from .regret import regret
 from .running import audited, cluster_of, exit_code, resumable
+from .scores import scores
 from .task_options import check_shrink, task_of
 from .trace_command import trace
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 PLAN = Path("overclaim.toml")
 #: What `run` writes.
 REPORTS = ("record.json", "report.html")
-VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
 #: Of this process, before it loads NumPy, and of its workers. Workers are processes: threads inside them would only
 #: fight for the same cores. And glibc shall keep what one block frees for the next one, as new pages are slow.
 ENVIRONMENT = {
@@ -117,6 +117,7 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
 @SURFACE
 @option("pair")
 @INPUTS
+@several("canaries", "trainings")
 @several("runs", "seed", "confidence", "stop", "fast", "weaken", "shrink", "trace")
 @WHERE
 @JSON
@@ -141,6 +142,7 @@ def check(
     from ...audit.execution.workers import cores
     from ..extras import with_shrunk
     from ..formats.claim_lines import claim_lines
+    from ..formats.score_lines import score_lines
     from ..record import claim_record, to_text
 
     task = task_of(weaken=weaken, **choices)
@@ -155,7 +157,8 @@ def check(
             from ...audit.plans.shrink import shrink_task
 
             record = with_shrunk(record, lambda: shrink_task(task, result))
-    say(to_text(record) if as_json else claim_lines(record), nl=not as_json, styled=not as_json)
+    lines = score_lines if record.get("scores") else claim_lines
+    say(to_text(record) if as_json else lines(record), nl=not as_json, styled=not as_json)
     return VERDICTS[record["verdict"]]
 
 
@@ -346,6 +349,7 @@ def report(record_file: Path, **files: Path | None) -> None:
 main.add_command(power)
 main.add_command(exact)
 main.add_command(regret)
+main.add_command(scores)
 
 
 @main.command()

@@ -22,6 +22,8 @@ import click
 from ..sanitise import visible, visible_line
 
 OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+#: The exit code of each verdict.
+VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
 #: What ends a command from outside, and the word for it; the exit code is a shell's, 128 more than the number.
 _ENDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 if hasattr(signal, "SIGHUP"):

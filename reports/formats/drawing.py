@@ -26,6 +26,16 @@ COLOURS = {
     "right": "#060708",
     "good": "#070809",
 }
+#: What replaces them in a file of its own, on a white ground.
+ON_WHITE = {
+    "ink": "#1c1c1c",
+    "muted": "#5c5c5c",
+    "line": "#c8c8c8",
+    "bad": "#b3261e",
+    "left": "#1f5fa8",
+    "right": "#b06000",
+    "good": "#1b7f4b",
+}
 INK, MUTED, LINE, BAD, LEFT, RIGHT, GOOD = COLOURS.values()
 _STYLE = {
     "svg.fonttype": "none",
@@ -90,6 +100,15 @@ def draw(paint: Callable[[Axes], None], x: str, y: str) -> str:
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return out.getvalue()
+
+
+def standalone(svg: str, title: str, alternative: str) -> str:
+    """Return matplotlib's SVG as a file of its own, on a white ground, with a title that readers of screens say."""
+    for name, stand_in in COLOURS.items():
+        svg = svg.replace(stand_in, ON_WHITE[name])
+    start = svg.index(">", svg.index("<svg")) + 1
+    ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    return f"{svg[:start]}\n<title>{escape(f'{title}: {alternative}')}</title>\n{ground}{svg[start:]}"
 
 
 def inline(svg: str, prefix: str, title: str, alternative: str) -> str:

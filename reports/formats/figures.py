@@ -16,6 +16,8 @@ from ...mechanisms.measures.stated import measure_from_json
 from ..reading import exact_level, level, lower, measure_of
 from ..record_types import SIDES, ClaimRecord, EventRecord
 from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library
+from .roc import TITLE as ROC
+from .roc import roc
 
 if TYPE_CHECKING:
     from ...audit.evidence.evidence import EvidenceJson
@@ -63,6 +65,8 @@ def of_claim(claim: ClaimRecord, prefix: str) -> list[Figure]:
     for number, (title, of_evidence, data) in enumerate(able):
         if data:
             figures.append(figure(title, f"{prefix}{number}", partial(of_evidence, claim, evidence)))
+    if claim.get("scores") and available():
+        figures.append(figure(ROC, f"{prefix}roc", partial(roc, claim)))
     return figures
 
 

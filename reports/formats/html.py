@@ -18,6 +18,7 @@ from markupsafe import Markup
 from ...audit.execution.workers import in_parallel
 from ...audit.pipeline.blind_spot import factor_words
 from ...audit.regret.verdicts import TOLERANCE, growth_words, promised_growth
+from ...audit.statistics.canary_words import canaries_words, is_half
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, compact
 from ...audit.statistics.events import Counts, Event, certify
@@ -207,6 +208,8 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "found": bound_words(shown),
         "bounded": bounded_words(shown),
         "trace_lines": trace_lines(shown),
+        "canaries": canaries_words(shown["design"], scores) if (scores := shown["scores"]) else "",
+        "half": bool(scores and is_half(shown["design"], scores)),
         "missing": missing_words(shown),
     }
 

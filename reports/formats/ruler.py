@@ -19,6 +19,7 @@ from ..reading import (
     certified,
     exact_level,
     is_mechanism,
+    kind_words,
     level,
     lower,
     measure_of,
@@ -116,7 +117,7 @@ def setting(claim: ClaimRecord) -> str:
         delta = f"Rényi DP of order {number_text(measure['order'])}"
     if is_mechanism(claim):
         relation = str(claim["neighbours"]) if relation_words(claim) else ""
-        return ", ".join(word for word in ("mechanism", relation, delta) if word)
+        return ", ".join(word for word in (kind_words(claim), relation, delta) if word)
     view = VIEWS.get(claim.get("surface") or "actions")
     words = [
         {"as_published": "as published", None: ""}.get(claim.get("calibration"), str(claim.get("calibration"))),

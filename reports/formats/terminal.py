@@ -33,6 +33,7 @@ from ..reading import (
     is_mechanism,
     is_unexpected,
     is_violated,
+    kind_words,
     level,
     lower,
     measure_of,
@@ -226,7 +227,7 @@ def setting(claim: ClaimRecord) -> str:
     words = [claim.get("calibration") or "", claim.get("losses") or ""]
     words = [word for word in words if word != "as_published"]
     if is_mechanism(claim):
-        words = ["mechanism"]
+        words = [kind_words(claim)]
     words += [claim["surface"]] if claim["surface"] != "actions" else []
     words += [claim["neighbours"]] if claim["neighbours"] != "replace" else []
     words += [f"T={claim['rounds']}"] if claim.get("rounds") and not is_mechanism(claim) else []

@@ -64,8 +64,8 @@ def test_copies_of_names_are_those_of_the_rooms():
     assert list(options.RELATIONS) == relation_names()
 
 
-def test_every_option_of_the_table_that_a_command_reads_is_one_of_check():
-    known = {param.name for param in main.commands["check"].params}
+def test_every_option_of_the_table_that_a_command_reads_is_one_of_check_or_scores():
+    known = {param.name for command in ("check", "scores") for param in main.commands[command].params}
     assert {option.key for option in OPTIONS.values() if option.kind} - known == set()
 
 

@@ -1,0 +1,192 @@
+"""Audit a training by the scores of canaries: given ones, or those of trainings that are run here."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from ...mechanisms.claim import Claim, check_claim
+from ..execution.execution import Budget
+from ..play.mechanism_runs import DataPair
+from ..statistics.bounds.score_bounds import check_coins, check_scores
+from ..statistics.canary_scores import CanaryScores, ScoresFound, bound, ceiling, certified, needed, p_value_of
+from ..statistics.canary_words import DESIGNS, ONE_RUN, Design
+from ..statistics.score_certificates import score_certificate
+from .verdict import Result
+
+#: The inputs of such an audit, in words: the change of one canary.
+INPUTS = DataPair("the data with a canary", "the data without it")
+#: Coins are refused as unfair below this probability.
+UNFAIR = 1e-6
+NO_DESIGN = (
+    "design must be said, 'independent' or 'one-run': canaries that shared a training have scores that depend on each "
+    "other, and a certificate of independent scores does not hold for them"
+)
+
+
+def audit_scores(
+    scores: ArrayLike | Sequence[ArrayLike] | None = None,
+    *,
+    included: ArrayLike | Sequence[ArrayLike] | None = None,
+    inserted: ArrayLike | None = None,
+    held_out: ArrayLike | None = None,
+    design: Design | None = None,
+    claim: Claim,
+    confidence: float = 0.99,
+    seed: int = 0,
+) -> Result:
+    """Try to falsify a privacy claim about a training, by an attack's scores of canaries.
+
+    Parameters
+    ----------
+    scores, included : arrays (m,), or (trainings, m)
+        The score of each canary, larger for those that the attack takes for included, and whether it was in the data.
+        Of several trainings, each with coins of its own: a list of arrays, or a row for each.
+    inserted, held_out : arrays
+        In place of them, for independent scores: those of inserted and those of held-out canaries.
+    design : {"independent", "one-run"}
+        Whether each score comes from a training of its own, or many canaries shared a training. There is no default:
+        scores of canaries that shared a training depend on each other.
+    claim : Claim
+        In any measure. Of others than an epsilon one run certifies a part alone; independent scores certify all.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    seed : int
+        Breaks ties; of independent scores it draws coins too.
+
+    Returns
+    -------
+    Result
+        With `verdict`, `epsilon_lower`, `lower`, `reason`, `roc`, and `canaries.assumes`: what must hold.
+
+    Raises
+    ------
+    ValueError
+        For scores that are NaN, coins that are not 0 or 1, lengths that differ, coins that were not fair, no canary
+        of one kind, or no design.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> coins = rng.random(2000) < 0.5
+    >>> scores = 3 * coins + rng.normal(size=2000)
+    >>> result = audit_scores(scores, included=coins, design="one-run", claim=Claim(epsilon=1.0))
+    >>> result.verdict, result.lower > 3
+    (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
+    """
+    check_claim(claim)
+    budget, began = Budget(seed=seed, confidence=confidence), time.perf_counter()
+    check_design(design)
+    assert design is not None
+    if scores is not None and inserted is held_out is None:
+        canaries = of_coins(design, scores, included, seed=budget.seed)
+    elif scores is included is None:
+        canaries = of_samples(design, inserted, held_out, seed=budget.seed)
+    else:
+        raise ValueError("give either scores and included, or inserted and held_out")
+    return concluded(canaries, claim, budget, began)
+
+
+def check_design(design: object) -> None:
+    """Raise ValueError unless a design is said."""
+    if design is None:
+        raise ValueError(NO_DESIGN)
+    if design not in DESIGNS:
+        raise ValueError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}")
+
+
+def of_coins(design: Design, scores: Any, included: Any, *, seed: int = 0) -> CanaryScores:
+    """Return canaries with their coins, of one training or of several; raise ValueError for what cannot be."""
+    if included is None:
+        raise ValueError("scores need included: for each canary 1 if it was in the data, else 0")
+    rows, kinds = (_trainings(name, given) for name, given in (("scores", scores), ("included", included)))
+    if len(rows) != len(kinds):
+        raise ValueError(f"included must have as many trainings as scores, {len(rows)}, got {len(kinds)}")
+    values = [check_scores("scores", row) for row in rows]
+    coins = [check_coins(kind, value.size) for kind, value in zip(kinds, values, strict=True)]
+    joined = CanaryScores.of(design, np.concatenate(values), np.concatenate(coins), seed=seed, trainings=len(rows))
+    _check_both_kinds(joined.inserted, joined.many - joined.inserted)
+    if design == ONE_RUN:
+        check_fair(joined.inserted, joined.many)
+    return replace(joined, halves=all(2 * int(one.sum()) == one.size for one in coins))
+
+
+def of_samples(design: Design, inserted: Any, held_out: Any, *, seed: int = 0) -> CanaryScores:
+    """Return canaries of two samples of independent scores; raise ValueError for what cannot be."""
+    if design == ONE_RUN:
+        raise ValueError(
+            "one-run takes scores and included, and no inserted and held_out: each canary has a coin of its own"
+        )
+    if inserted is None or held_out is None:
+        raise ValueError("give scores and included, or both inserted and held_out")
+    _check_both_kinds(np.size(inserted), np.size(held_out))
+    sides = [check_scores(name, side) for name, side in (("inserted", inserted), ("held_out", held_out))]
+    coins = np.arange(sides[0].size + sides[1].size) < sides[0].size
+    return CanaryScores.of(design, np.concatenate(sides), coins, seed=seed)
+
+
+def _trainings(name: str, given: Any) -> list[Any]:
+    """Return the arrays of each training: rows of a table, or the arrays of a list; else one."""
+    if isinstance(given, list | tuple) and given and np.ndim(given[0]) == 1:
+        return [*given]
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        raise ValueError(f"{name} must be a list of numbers, or of lists of them, one for each training") from None
+    return [*array] if array.ndim == 2 and array.size else [array]
+
+
+def _check_both_kinds(inserted: int, held_out: int) -> None:
+    for kind, many in (("inserted", inserted), ("held-out", held_out)):
+        if not many:
+            raise ValueError(f"there must be canaries of both kinds, and there is no {kind} one")
+
+
+def check_fair(inserted: int, many: int) -> None:
+    """Raise ValueError where fair coins are this uneven with a probability below `UNFAIR`."""
+    rarer = min(inserted, many - inserted)
+    p = min(1.0, 2 * float(special.bdtr(rarer, many, 0.5)))
+    if p < UNFAIR:
+        raise ValueError(
+            f"these coins were not fair: {inserted:,} of {many:,} canaries were included (p-value {p:.1g}); one-run "
+            "needs a fair coin for each canary"
+        )
+
+
+def concluded(canaries: CanaryScores, claim: Claim, budget: Budget, began: float, *, attack: str = "scores") -> Result:
+    """Return the verdict on scores; `began` is on the clock of `time.perf_counter`."""
+    measure, alpha = claim.measure, budget.alpha
+    certificate = certified(canaries, measure, alpha=alpha)
+    lower = certificate.lower
+    most = math.inf if lower > measure.level else ceiling(canaries, measure, alpha=alpha)
+    few = most <= measure.level
+    design = canaries.design
+    found = ScoresFound(
+        canaries,
+        needed=needed(design, measure, alpha=alpha, seed=canaries.seed, beyond=canaries.many) if few else None,
+        turned=canaries.favours_held_out and bound(canaries.turned(), measure, alpha=alpha) > lower,
+        limit=score_certificate(design, measure).limit if few else "",
+        p_value=p_value_of(canaries, measure, alpha=alpha, lower=lower),
+    )
+    return Result(
+        claim=claim,
+        certificate=certificate,
+        pair=INPUTS,
+        event=canaries.event(measure, alpha=alpha),
+        attack=attack,
+        runs=canaries.many,
+        pilot=0,
+        detectable_epsilon=math.nan,
+        seed=budget.seed,
+        seconds=time.perf_counter() - began,
+        ceiling=most,
+        alike=canaries.alike,
+        canaries=found,
+    )

@@ -1,0 +1,128 @@
+"""Files of scores: columns `score`, `included` and `training`, of tables, NumPy or JSON. Nothing is unpickled."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..play.json_text import parse_json
+from .paths import named, read_text
+
+#: What a file may be, by its suffix.
+SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".json")
+#: The columns of a table, each with what else it may be called; the last one is optional.
+SCORE, INCLUDED, TRAINING = "score", "included", "training"
+_NAMES = {"score": SCORE, "scores": SCORE, "included": INCLUDED, "training": TRAINING}
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+def read_canaries(path: Path) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """Return scores and coins of a file, an array for each training.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or lacks a column.
+    """
+    columns = _columns(path)
+    for name in (SCORE, INCLUDED):
+        if name not in columns:
+            had = ", ".join(columns) or "none"
+            raise ValueError(f"{str(path)!r} must have the columns score and included, it has {had}")
+    scores, coins = columns[SCORE], columns[INCLUDED]
+    if TRAINING not in columns:
+        return [scores], [coins]
+    groups = [np.flatnonzero(columns[TRAINING] == one) for one in np.unique(columns[TRAINING])]
+    return [scores[group] for group in groups], [coins[group] for group in groups]
+
+
+def read_sample(path: Path) -> NDArray[Any]:
+    """Return the scores of a file of one sample: its column `score`, or its only one; raise ValueError otherwise."""
+    columns = _columns(path)
+    if INCLUDED in columns:
+        raise ValueError(f"{str(path)!r} has a column included: give it as the FILE of scores, not as a sample")
+    if SCORE not in columns:
+        raise ValueError(f"{str(path)!r} must have the column score, it has {', '.join(columns) or 'none'}")
+    return columns[SCORE]
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file; the name of the error where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return type(error).__name__
+
+
+def _columns(path: Path) -> Columns:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ValueError(f"a file of scores must end with {', '.join(SUFFIXES)}, got {str(path)!r}")
+    with named("cannot read the scores", path):
+        if not path.is_file():
+            path.stat()  # raises where nothing is
+            raise ValueError("it is no regular file")
+        try:
+            return reader(path)
+        except (ValueError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, csv.Error) as error:
+            raise ValueError(" ".join(str(error).split())[:300]) from None
+
+
+def _table(path: Path) -> Columns:
+    between = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        head = next(csv.reader(file, delimiter=between), [])
+    places = {_NAMES[name]: i for i, word in enumerate(head) if (name := word.strip().lower()) in _NAMES}
+    if not places:
+        raise ValueError(f"its first line must name the columns score and included, got {head!r:.100}")
+    how: dict[str, Any] = {"delimiter": between, "quotechar": '"', "comments": None, "encoding": "utf-8-sig"}
+    rows: NDArray[np.float64] = np.loadtxt(path, skiprows=1, usecols=[*places.values()], ndmin=2, **how)
+    return dict(zip(places, rows.T, strict=True))
+
+
+def _npy(path: Path) -> Columns:
+    array = np.load(path, allow_pickle=False)
+    if array.dtype.names:
+        return {_NAMES[name.lower()]: array[name] for name in array.dtype.names if name.lower() in _NAMES}
+    if array.ndim == 2 and array.shape[1] in (2, 3):
+        return dict(zip((SCORE, INCLUDED, TRAINING), array.T, strict=False))
+    if array.ndim != 1:
+        raise ValueError(f"it must hold scores, (m,), or rows of a score and a coin, (m, 2), got {array.shape}")
+    return {SCORE: array}
+
+
+def _npz(path: Path) -> Columns:
+    with np.load(path, allow_pickle=False) as arrays:
+        return {_NAMES[name.lower()]: arrays[name] for name in arrays.files if name.lower() in _NAMES}
+
+
+def _json(path: Path) -> Columns:
+    data = parse_json(read_text(path, "scores"))
+    if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
+        names = [name for name in data[0] if name.lower() in _NAMES]
+        if lacking := next((i for i, row in enumerate(data, 1) if not row.keys() >= set(names)), None):
+            raise ValueError(f"row {lacking} lacks one of {', '.join(names)}")
+        data = {name: [row[name] for row in data] for name in names}
+    if isinstance(data, list):
+        data = {SCORE: data}
+    if not isinstance(data, dict):
+        raise ValueError("it must be an object with lists score and included, or a list of such rows")
+    return {_NAMES[name.lower()]: np.asarray(data[name]) for name in data if name.lower() in _NAMES}
+
+
+_READERS: dict[str, Callable[[Path], Columns]] = {
+    ".csv": _table,
+    ".tsv": _table,
+    ".npy": _npy,
+    ".npz": _npz,
+    ".json": _json,
+}

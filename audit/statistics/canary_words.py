@@ -1,0 +1,71 @@
+"""Scores of canaries in words, as a record has them. It imports the standard library alone."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypedDict
+
+#: How scores came to be: each from a training of its own, or many from one training.
+Design = Literal["independent", "one-run"]
+INDEPENDENT: Final = "independent"
+ONE_RUN: Final = "one-run"
+DESIGNS = (INDEPENDENT, ONE_RUN)
+#: The method of their certificates, which use all scores.
+METHOD: Final = "scores"
+#: What must hold, by design.
+ASSUMED: dict[Design, tuple[str, ...]] = {
+    INDEPENDENT: (
+        "each score comes from a training of its own",
+        "inserted canaries are alike, and so are held-out ones",
+    ),
+    ONE_RUN: (
+        "a fair coin for each canary",
+        "coins unseen by training and attack",
+        "a claim about the change of one canary",
+    ),
+}
+
+
+class RocJson(TypedDict):
+    """A ROC curve: how many canaries of each kind are above ever lower thresholds."""
+
+    inserted: list[int]
+    held_out: list[int]
+
+
+class ScoresJson(TypedDict, total=False):
+    """Scores of canaries as a record has them."""
+
+    canaries: int
+    inserted: int
+    trainings: int
+    assumes: list[str]
+    coins: str | None
+    digest: str
+    roc: RocJson
+    needed: int | None
+    limit: str
+    reversed: bool
+    halves: bool
+
+
+def canaries_words(design: str | None, scores: ScoresJson) -> str:
+    """Return how many canaries a record has, and of how many trainings."""
+    many, trainings = scores["canaries"], scores.get("trainings") or 1
+    where = (
+        "from independent trainings"
+        if design == INDEPENDENT
+        else ("in one training" if trainings == 1 else f"in {trainings:,} trainings")
+    )
+    return f"{many:,} canaries {where}"
+
+
+def needed_words(scores: ScoresJson) -> str:
+    """Return how many canaries a perfect attack needs, where those of a record are too few."""
+    if (many := scores.get("needed")) is not None:
+        return f"a perfect attack needs {many:,} canaries"
+    return scores.get("limit") or "a perfect attack needs more canaries"
+
+
+def is_half(design: str | None, scores: ScoresJson) -> bool:
+    """Return whether exactly half of the canaries of each training of a one-run design were included."""
+    return design == ONE_RUN and bool(scores.get("halves"))

@@ -1,0 +1,81 @@
+"""`overclaim scores`: test a claim about a training by the scores of its canaries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...audit.plans.paths import check_distinct, check_output
+from .console import VERDICTS, Once, command, own_process, say
+from .options import CLAIMED, FILE, JSON, MEASURE, several
+
+
+@click.command(cls=Once)
+@click.argument("scores", metavar="[FILE]", required=False, type=FILE)
+@several("inserted", "held_out", "design")
+@CLAIMED
+@MEASURE
+@several("seed", "confidence")
+@click.option("--plot", type=FILE, metavar="FILE.svg", help="File to write: the ROC curve, with claim and bound.")
+@click.option("-q", "--quiet", is_flag=True, help="Print line 1 alone.")
+@JSON
+@command
+def scores(
+    scores: Path | None,
+    inserted: Path | None,
+    held_out: Path | None,
+    plot: Path | None,
+    quiet: bool,
+    as_json: bool,
+    **choices: Any,
+) -> int:
+    """Test a claim by an attack's scores of the canaries of a training.
+
+    FILE has the columns score and included (0 or 1), and training where there were several; .csv, .tsv, .npy, .npz or
+    .json. A higher score means included. Scores of independent trainings may be in two files, --inserted and
+    --held-out.
+
+    --design one-run: the canaries shared a training, and a fair coin of its own decided on each. --design independent:
+    each score comes from a training of its own. There is no default, because scores that shared a training depend on
+    each other.
+
+    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input.
+    """
+    from ...audit.execution.execution import Budget
+    from ...audit.plans.request import named_files
+    from ...audit.plans.tasks import Task
+    from ..formats.score_lines import score_lines
+    from ..record import claim_record, to_text, write_atomically
+    from .claimed import claimed_measure
+
+    files = {"scores": scores, "inserted": inserted, "held_out": held_out}
+    given: dict[str, Any] = {name: str(file) for name, file in files.items() if file is not None}
+    if not given:
+        raise ValueError("give a file of scores, or --inserted and --held-out")
+    check_plot(plot, files)
+    spent = Budget(**{name: choices.pop(name) for name in ("seed", "confidence")})
+    measure = claimed_measure(choices)
+    task = Task(target=named_files(*files.values()), **given, **choices, measure=measure, budget=spent)
+    with own_process():
+        prepared = task.prepare()
+        record = claim_record(prepared, prepared.audit())
+        if plot is not None:
+            from ..formats.roc import plot as drawn
+
+            write_atomically(plot, drawn(record))
+    say(to_text(record) if as_json else score_lines(record, quiet=quiet), nl=not as_json, styled=not as_json)
+    return VERDICTS[record["verdict"]]
+
+
+def check_plot(plot: Path | None, files: dict[str, Path | None]) -> None:
+    """Raise ValueError where a picture cannot be written: before hours of work."""
+    if plot is None:
+        return
+    if plot.suffix.lower() != ".svg":
+        raise ValueError(f"--plot must name a file that ends with .svg, got {str(plot)!r}")
+    check_output(plot)
+    for name, file in files.items():
+        if file is not None:
+            check_distinct({"--plot": plot, name: file})
