@@ -15,7 +15,8 @@ from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
 from overclaim.audit.statistics.bounds.measure_bounds import level_lower
 from overclaim.audit.statistics.bounds.one_run import epsilon_one_run, level_one_run
 from overclaim.audit.statistics.bounds.score_bounds import check_scores
-from overclaim.audit.statistics.score_certificates import Design, score_certificate
+from overclaim.audit.statistics.canary_words import Design
+from overclaim.audit.statistics.score_certificates import score_certificate
 from overclaim.mechanisms.measures.approximate import ApproxDP
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 

@@ -81,7 +81,7 @@ SEARCHED = table(**each(COUNT, "tried", "refused", "slow"), reason=maybe(TEXT), 
 
 _COINS: Schema = {"type": "string", "pattern": "^([0-9a-f]{2})*$"}
 SCORES = table(
-    *("canaries", "inserted", "trainings"),
+    *("canaries", "inserted", "trainings", "assumes", "roc"),
     **each(COUNT, "canaries", "inserted", "trainings"),
     **each(BOOLEAN, "reversed", "halves"),
     assumes=array(TEXT),

@@ -78,6 +78,7 @@ def falsify(
         Of a training, ``def training(included, rng) -> scores``: how many canaries each training has, and how many
         trainings are run. Fair coins decide which canaries are in the data (`included`, bool), and a score is returned
         for each, larger where the attack takes it for included (`pipeline.training_audit`). Runs do not count then.
+        Many trainings of one canary make independent scores, which certify more in other measures than epsilon.
     runs : int
         All runs of the audit, both worlds, search and pilot included.
     seed : int

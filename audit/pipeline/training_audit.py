@@ -25,7 +25,7 @@ from ..execution.execution import HERE, Budget, Execution
 from ..execution.workers import in_parallel
 from ..play.unseeded import OnGlobals
 from ..statistics.canary_scores import CanaryScores
-from ..statistics.canary_words import ONE_RUN
+from ..statistics.canary_words import INDEPENDENT, ONE_RUN, Design
 from .score_audit import concluded
 from .verdict import Result
 
@@ -44,7 +44,7 @@ def audit_training(
     trainings: int = 1,
     global_random: bool = False,
 ) -> Result:
-    """Run trainings with canaries and audit their scores, in the one-run design.
+    """Run trainings with canaries and audit their scores: in the one-run design, or of one canary as independent.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def audit_training(
     training = OnGlobals(training) if global_random else training
     scores = _scores(training, budget.seed, execution, canaries, trainings)
     coins = [_coins(budget.seed, i, canaries) for i in range(trainings)]
-    found = CanaryScores.of(
-        ONE_RUN, np.concatenate(scores), np.concatenate(coins), seed=budget.seed, trainings=trainings
-    )
+    design: Design = ONE_RUN if canaries > 1 else INDEPENDENT
+    all_of = np.concatenate(scores), np.concatenate(coins)
+    found = CanaryScores.of(design, *all_of, seed=budget.seed, trainings=trainings)
     return concluded(found, claim, budget, began, attack="the training's scores")
 
 

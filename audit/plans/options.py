@@ -269,6 +269,14 @@ _TABLE = (
         "Replay runs with their noise frozen: a bound from above, leaks around it, the cause.",
         plan=NOWHERE,
     ),
+    Option(
+        "plot",
+        _NAME,
+        "file",
+        "File to write: the ROC curve of the scores of canaries, with claim and bound.",
+        "FILE.svg",
+        plan=NOWHERE,
+    ),
     Option("jobs", _COUNT, "range", "Processes.  [default: all processors]", plan=NOWHERE),
     Option(
         "engine",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -41,6 +42,10 @@ def read_canaries(path: Path) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     if TRAINING not in columns:
         return [scores], [coins]
     groups = [np.flatnonzero(columns[TRAINING] == one) for one in np.unique(columns[TRAINING])]
+    if sum(map(len, groups)) != len(scores):  # such as nan, which equals nothing
+        raise ValueError(f"{str(path)!r} must name the training of each canary in its column training")
+    if len(coins) != len(scores):
+        raise ValueError(f"{str(path)!r} must have one value of included for each of {len(scores)} scores")
     return [scores[group] for group in groups], [coins[group] for group in groups]
 
 
@@ -85,7 +90,11 @@ def _table(path: Path) -> Columns:
     if not places:
         raise ValueError(f"its first line must name the columns score and included, got {head!r:.100}")
     how: dict[str, Any] = {"delimiter": between, "quotechar": '"', "comments": None, "encoding": "utf-8-sig"}
-    rows: NDArray[np.float64] = np.loadtxt(path, skiprows=1, usecols=[*places.values()], ndmin=2, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a file without rows
+        rows: NDArray[np.float64] = np.loadtxt(path, skiprows=1, usecols=[*places.values()], ndmin=2, **how)
+    if not rows.size:
+        raise ValueError("it has no rows")
     return dict(zip(places, rows.T, strict=True))
 
 

@@ -22,7 +22,7 @@ from ...mechanisms.measures.measure import Measure
 from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.relation import Relation
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
-from ..execution.execution import HERE, Execution
+from ..execution.execution import BUDGET, HERE, Execution
 from ..pipeline.audited import Reader, audited
 from ..pipeline.blind_spot_search import Weakening
 from ..pipeline.given import Given
@@ -295,8 +295,7 @@ class Task(Request):
         unsaid = {field.name: getattr(Request(target=""), field.name) for field in fields(Request)}
         given = [name for name, usual in unsaid.items() if getattr(self, name) != usual and name not in about]
         given = [name for name in given if name not in allowed]
-        if self.budget.stop != "budget":
-            given.append("stop")
+        given += [name for name in ("runs", "stop") if getattr(self.budget, name) != getattr(BUDGET, name)]
         if given:
             raise ValueError(f"{self.target}: {what} takes no {', '.join(given)}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,9 +12,8 @@ from ...mechanisms.measures.measure import Measure
 from .bounds.binomial_bounds import check_alpha
 from .bounds.rank_bounds import level_from_samples
 from .bounds.score_bounds import SHARES, check_coins, check_scores, epsilon_from_coins, fair_coins, level_from_coins
+from .canary_words import Design
 
-#: How the scores of canaries came to be.
-Design = Literal["independent", "one-run"]
 _BETS = "shares of guesses, and bets on guesses in the order of the scores"
 _SHARES = "shares of guesses"
 _RANKS = "ranks of the scores of one sample among those of the other"

@@ -33,8 +33,8 @@ from .options import (
 )
 from .regret import regret
 from .running import audited, cluster_of, exit_code, resumable
-from .scores import scores
-from .task_options import check_shrink, task_of
+from .scores import scores, write_plot
+from .task_options import check_canaries, check_shrink, task_of
 from .trace_command import trace
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
 @SURFACE
 @option("pair")
 @INPUTS
-@several("canaries", "trainings")
+@several("canaries", "trainings", "plot")
 @several("runs", "seed", "confidence", "stop", "fast", "weaken", "shrink", "trace")
 @WHERE
 @JSON
@@ -129,6 +129,7 @@ def check(
     weaken: str | bool | None,
     shrink: bool | None,
     trace: bool,
+    plot: Path | None,
     as_json: bool,
     **choices: Any,
 ) -> int:
@@ -146,6 +147,7 @@ def check(
     from ..record import claim_record, to_text
 
     task = task_of(weaken=weaken, **choices)
+    check_canaries(task, trace=trace, plot=plot)
     with own_process():
         prepared = task.prepare()
         if shrink:
@@ -153,6 +155,7 @@ def check(
         where = Execution(jobs or cores(), progress=True, cluster=cluster_of(workers, scheduler))
         result = prepared.audit(where, shrink=shrink is not False)
         record = claim_record(prepared, result, with_trace=trace)
+        write_plot(plot, record)
         if shrink:
             from ...audit.plans.shrink import shrink_task
 

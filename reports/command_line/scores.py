@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...audit.plans.paths import check_distinct, check_output
 from .console import VERDICTS, Once, command, own_process, say
-from .options import CLAIMED, FILE, JSON, MEASURE, several
+from .options import FILE, JSON, MEASURE, option, several
+
+if TYPE_CHECKING:
+    from ..record_types import ClaimRecord
 
 
 @click.command(cls=Once)
 @click.argument("scores", metavar="[FILE]", required=False, type=FILE)
 @several("inserted", "held_out", "design")
-@CLAIMED
+@option("epsilon", help="Claimed epsilon, in nats.")
+@option("delta", help="Claimed delta.  [default: 0]")
 @MEASURE
 @several("seed", "confidence")
-@click.option("--plot", type=FILE, metavar="FILE.svg", help="File to write: the ROC curve, with claim and bound.")
+@option("plot")
 @click.option("-q", "--quiet", is_flag=True, help="Print line 1 alone.")
 @JSON
 @command
@@ -47,7 +52,7 @@ def scores(
     from ...audit.plans.request import named_files
     from ...audit.plans.tasks import Task
     from ..formats.score_lines import score_lines
-    from ..record import claim_record, to_text, write_atomically
+    from ..record import claim_record, to_text
     from .claimed import claimed_measure
 
     files = {"scores": scores, "inserted": inserted, "held_out": held_out}
@@ -61,15 +66,21 @@ def scores(
     with own_process():
         prepared = task.prepare()
         record = claim_record(prepared, prepared.audit())
-        if plot is not None:
-            from ..formats.roc import plot as drawn
-
-            write_atomically(plot, drawn(record))
+        write_plot(plot, record)
     say(to_text(record) if as_json else score_lines(record, quiet=quiet), nl=not as_json, styled=not as_json)
     return VERDICTS[record["verdict"]]
 
 
-def check_plot(plot: Path | None, files: dict[str, Path | None]) -> None:
+def write_plot(plot: Path | None, record: ClaimRecord) -> None:
+    """Write the ROC curve of a claim's scores, where that is asked for."""
+    from ..formats.roc import plot as drawn
+    from ..record import write_atomically
+
+    if plot is not None:
+        write_atomically(plot, drawn(record))
+
+
+def check_plot(plot: Path | None, files: Mapping[str, Path | None]) -> None:
     """Raise ValueError where a picture cannot be written: before hours of work."""
     if plot is None:
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...audit.plans.paths import read_json
 from .claimed import claimed_measure
+from .scores import check_plot
 
 if TYPE_CHECKING:
     from ...audit.plans.tasks import Prepared, Task
@@ -22,6 +23,15 @@ def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, 
     choices["measure"] = claimed_measure(choices)
     pair = _read_pair(pair_file)
     return Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent)).resolved()
+
+
+def check_canaries(task: Task, *, trace: bool, plot: Path | None) -> None:
+    """Raise ValueError for a trace of trainings, a picture of anything else, and one that cannot be written."""
+    if plot is not None and task.canaries is None:
+        raise ValueError("--plot draws scores of canaries: give --canaries with a training, or use overclaim scores")
+    if trace and task.canaries is not None:
+        raise ValueError("--trace replays runs, and a training is not replayed")
+    check_plot(plot, {})
 
 
 def check_shrink(prepared: Prepared) -> None:

@@ -125,7 +125,8 @@ def _of_claim(claim: ClaimRecord, where: PlaceJson) -> dict[str, object] | None:
 
 
 def _runs(claim: ClaimRecord) -> str:
-    return "its runs" if claim["runs"] is None else f"{claim['runs']:,} runs"
+    of = "canaries" if claim["scores"] else "runs"
+    return f"its {of}" if claim["runs"] is None else f"{claim['runs']:,} {of}"
 
 
 def _tell_apart(results: Sequence[dict[str, object]]) -> None:

@@ -56,6 +56,13 @@ def test_a_killed_audit_goes_on_with_the_trainings_that_are_missing(tmp_path):
     assert resumed.canaries.to_json() == whole.canaries.to_json()
 
 
+def test_scores_of_one_canary_each_are_independent():
+    result = falsify(noisy, CLAIM, canaries=1, trainings=60)
+    assert result.canaries.design == "independent"
+    assert str(result.canaries.canaries.many) == "60"
+    assert str(result).count("60 canaries from independent trainings") == 1
+
+
 def test_global_generators_are_those_of_the_training():
     def training(included):
         return included + np.random.normal(size=included.size)

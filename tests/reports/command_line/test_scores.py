@@ -145,7 +145,8 @@ BAD = {
     "one kind": ("score,included\n1,1\n2,1\n", [], "there is no held-out one"),
     "unfair": ("score,included\n" + "1,1\n" * 40 + "0,0\n", [], "these coins were not fair: 40 of 41 canaries"),
     "empty": ("", [], "its first line must name the columns"),
-    "no rows": ("score,included\n", [], "must"),
+    "no rows": ("score,included\n", [], "cannot read the scores 'bad.csv': it has no rows"),
+    "training": ("score,included,training\n1,0,1\n2,1,nan\n", [], "must name the training of each canary"),
     "plot": ("c.csv", [*ONE_RUN, "--epsilon", 1, "--plot", "a.png"], "--plot must name a file that ends with .svg"),
     "two samples": ("c.csv", [*ONE_RUN, "--epsilon", 1, "--inserted", "in.npy"], "give either one file of scores"),
     "nothing": (None, [*ONE_RUN, "--epsilon", 1], "give a file of scores, or --inserted and --held-out"),
@@ -165,7 +166,6 @@ BAD = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:loadtxt")
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_has_one_line_and_exit_code_2(files, name):
     file, words, line = BAD[name]
@@ -200,8 +200,9 @@ def test_json_is_one_claim_and_a_picture_is_a_file(files):
     ],
 )
 def test_a_training_is_a_target(files, name, code, line):
-    run = overclaim("check", f"train.py:{name}", "--canaries", 800, "--epsilon", 4, "--jobs", 1)
+    run = overclaim("check", f"train.py:{name}", "--canaries", 800, "--epsilon", 4, "--jobs", 1, "--plot", "roc.svg")
     assert run.exit_code == code
+    assert (files / "roc.svg").exists() == (code < 2)
     assert run.output.startswith(line)
 
 
@@ -211,6 +212,11 @@ def test_a_training_is_a_target(files, name, code, line):
         (["train.py:sound", "--epsilon", 1], "train.py:sound is a training: say how many canaries it has"),
         (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--arms", 2], "a training takes no arms"),
         (["train.py:sound", "--canaries", 9], "epsilon must be given"),
+        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--runs", 200], "a training takes no runs"),
+        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--trace"], "--trace replays runs"),
+        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--shrink"], "--shrink is for inputs"),
+        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--plot", "a.pdf"], "that ends with .svg"),
+        (["mechanisms/laplace", "--plot", "a.svg"], "--plot draws scores of canaries"),
         (["mechanisms/laplace", "--canaries", 9], "canaries are for a training"),
         (["mechanisms/laplace", "--trainings", 9], "takes trainings and design beside canaries"),
     ],
