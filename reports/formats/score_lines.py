@@ -18,8 +18,8 @@ from .terminal import verdict_word
 
 #: Columns of the labels and of a line; lines of one label and of all, at most.
 _LABEL, _WIDTH, _LINES, _MOST = 12, 120, 2, 8
-#: What has one line where that is too little.
-_SHORTENED = ("Evidence", "Assumes")
+#: What has one line where those are too few, and what is left out where they still are.
+_SHORTENED, _LEFT_OUT = ("Claimed by", "Evidence", "Assumes"), ("Claimed by", "Next")
 
 
 def score_lines(claim: ClaimRecord, *, quiet: bool = False) -> str:
@@ -30,11 +30,13 @@ def score_lines(claim: ClaimRecord, *, quiet: bool = False) -> str:
     head += _answer(claim)
     if quiet:
         return head
-    rows = [("Evidence", _evidence(claim)), ("Canaries", _canaries(claim["design"], scores))]
+    canaries = _canaries(claim["design"], scores)
+    rows = [("Claimed by", claim["note"]), ("Evidence", _evidence(claim)), ("Canaries", canaries)]
     rows += [("Assumes", "; ".join(scores["assumes"])), *_ending(claim, scores)]
     lines = _filled(rows, {})
-    if len(lines) + 2 > _MOST:
-        lines = _filled(rows, dict.fromkeys(_SHORTENED, 1))
+    shortened = dict.fromkeys(_SHORTENED, 1)
+    for most in (shortened, shortened | dict.fromkeys(_LEFT_OUT, 0)):
+        lines = lines if len(lines) + 2 <= _MOST else _filled(rows, most)
     return "\n".join([head, *lines, f"{'Reproduce':<{_LABEL}}{visible_line(claim['replay'])}"])
 
 
@@ -44,7 +46,7 @@ def _filled(rows: Sequence[tuple[str, str]], most: Mapping[str, int]) -> list[st
     for label, text in rows:
         whole, limit = f"{label:<{_LABEL}}{visible_line(text)}", most.get(label, _LINES)
         indented: dict[str, Any] = {"subsequent_indent": " " * _LABEL, "placeholder": " ..."}
-        lines += textwrap.wrap(whole, _WIDTH, max_lines=limit, **indented) if text else []
+        lines += textwrap.wrap(whole, _WIDTH, max_lines=limit, **indented) if text and limit else []
     return lines
 
 

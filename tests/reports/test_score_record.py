@@ -14,6 +14,7 @@ from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.score_lines import score_lines
 from overclaim.reports.record import claim_record, read_record, run_record, to_text
 
 pytest_plugins = ["pytester"]
@@ -113,6 +114,19 @@ def test_every_format_shows_scores(record):
     assert "c.npy" in junit(record)
     places = [result["locations"][0]["physicalLocation"] for result in json.loads(sarif(record))["runs"][0]["results"]]
     assert all(place["artifactLocation"]["uri"].endswith(".npy") for place in places)
+
+
+def test_no_claim_has_more_than_eight_lines(record):
+    for claim in copy.deepcopy(record["claims"]):
+        claim["note"] = "computed by an accountant " * 20
+        claim["scores"] |= {"halves": True, "reversed": True}
+        lines = score_lines(claim).splitlines()
+        assert len(lines) <= 8
+        labels = {line.split()[0] for line in lines}
+        assert {"Evidence", "Canaries", "Assumes", "Reproduce"} <= labels
+        assert claim["verdict"] == "FALSIFIED" or "Meaning" in labels
+        assert max(map(len, lines[1:-1])) <= 120
+        assert score_lines(claim, quiet=True) == lines[0]
 
 
 def test_a_baseline_says_that_scores_are_not_played_again(record):
