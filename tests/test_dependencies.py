@@ -134,7 +134,7 @@ def imported(folders):
             ("dependencies", "accounting", "cluster", "fast", "inputs"),
         ),
         (("tests", "docs"), ("dependencies", "cluster", "fast", "dev")),
-        (("examples",), ("dependencies", "adapters", "inputs")),
+        (("examples",), ("dependencies", "adapters", "inputs", "trainings")),
     ],
 )
 def test_what_is_imported_is_declared(folders, groups):

@@ -32,6 +32,8 @@ SOUND = [
     ("dp_ftrl:banded", "one-run", CLAIM, 2000, 1),
     ("dp_sgd:poisson", "independent", SMALL, 8000, 1),
 ]
+#: Where jax_privacy is installed, as `make libraries` finds it.
+JAX = [("jax_sgd:clipped_per_tensor", "one-run", CLAIM, 250, 4), ("jax_sgd:sound", "one-run", CLAIM, 250, 4)]
 
 
 def training(name):
@@ -62,6 +64,13 @@ def test_sound_trainings_are_not_found(case):
     """At 1 - 1e-6: so often a sound one is found all the same. Half of its level is seen at least, or nearly."""
     assert certified(*case, alpha=1e-6) <= case[2].level
     assert certified(*case, alpha=0.5) > 0.3 * case[2].level
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax_privacy") is None, reason="jax_privacy is not installed")
+def test_jax_privacy_clipped_per_tensor_is_found_and_clipped_in_total_is_not():
+    broken, sound = JAX
+    assert certified(*broken, alpha=0.01) > CLAIM.level
+    assert certified(*sound, alpha=1e-6) <= CLAIM.level
 
 
 @pytest.mark.nightly(reason="ten audits of each")
