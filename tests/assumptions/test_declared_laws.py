@@ -168,6 +168,7 @@ def test_the_catalogue_plays_what_it_says(name):
     result = check_learner(learner, rounds=24, seed=1)
     silent = name.startswith(("agarwal-singh/reduction-exp2-", "agarwal-singh/reduction-scrible"))
     assert ("abilities" in result.checked) is not silent
+    assert "fresh state" in result.checked
 
 
 @dataclass(frozen=True)

@@ -11,29 +11,7 @@ from overclaim.learners import Exp3, Ftrl, LearnerError
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.noise import Laplace
-
-
-class Exp3Twin:
-    """EXP3 by its definition, one run at a time; `slip` plants a mistake."""
-
-    feedback = "bandit"
-
-    def __init__(self, arms, rounds, rng, eta=0.5, gamma=0.1, slip=""):
-        self.arms, self.rng, self.eta, self.gamma, self.slip = arms, rng, eta, gamma, slip
-        self.estimates = [0.0] * arms
-
-    def law(self):
-        weights = [np.exp(-self.eta * estimate) for estimate in self.estimates]
-        gamma = 0.0 if self.slip == "no mixing" else self.gamma
-        return [(1 - gamma) * w / sum(weights) + gamma / self.arms for w in weights]
-
-    def act(self):
-        self.arm = int(np.searchsorted(np.cumsum(self.law())[:-1], self.rng.random(), side="right"))
-        return self.arm
-
-    def update(self, loss):
-        p = 1.0 if self.slip == "no weighting" else self.law()[self.arm]
-        self.estimates[self.arm] += loss / p
+from overclaim.tests.support.exp3_twin import Exp3Twin
 
 
 @pytest.mark.parametrize("arms", [2, pytest.param(4, marks=pytest.mark.slow)])

@@ -18,6 +18,7 @@ from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
+from overclaim.tests.support.exp3_twin import Exp3Twin
 
 LAW = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 arms_counts = st.integers(1, 5)
@@ -296,36 +297,6 @@ def test_ftrl_without_noise_is_softmax_of_the_losses(arms, eta, seed):
         weights = np.exp(-eta * losses[:t].sum(axis=0))
         assert np.allclose(x, (weights / weights.sum())[:, None], rtol=1e-9)
         learner.update(state, x, loss[:, None], Draws(0))
-
-
-class Exp3Twin:
-    """EXP3 by its definition, for one run."""
-
-    feedback = "bandit"
-
-    def __init__(self, arms, rounds, rng, eta=0.5, gamma=0.1):
-        self.arms, self.rng, self.eta, self.gamma = arms, rng, eta, gamma
-        self.estimates = [0.0] * arms
-
-    def weights(self):
-        return [math.exp(-self.eta * estimate) for estimate in self.estimates]
-
-    def law(self):
-        return [(1 - self.gamma) * w / sum(self.weights()) + self.gamma / self.arms for w in self.weights()]
-
-    def act(self):
-        u, self.arm = self.rng.random(), 0
-        if u < self.gamma:
-            self.arm = int(u / self.gamma * self.arms)
-            return self.arm
-        u = (u - self.gamma) / (1 - self.gamma) * sum(self.weights())
-        for weight in self.weights()[:-1]:
-            u -= weight
-            self.arm += u >= 0
-        return int(self.arm)
-
-    def update(self, loss):
-        self.estimates[self.arm] += loss / self.law()[self.arm]
 
 
 class BatchedTwin:

@@ -193,12 +193,6 @@ def test_randomness_of_its_own_is_refused():
         audit(lambda data, rng: np.random.default_rng().normal())
 
 
-def test_state_between_runs_is_refused():
-    seen = []
-    with pytest.raises(LearnerError, match="keep no state"):
-        audit(lambda data, rng: seen.append(1) or len(seen))
-
-
 def test_the_mechanism_cannot_change_the_data():
     data = [0, 5]
     falsify_mechanism(lambda d, rng: d.append(1) or len(d), CLAIM, left=data, right=[1, 5], runs=100)

@@ -1,7 +1,5 @@
 """Audits of mechanisms that stop early: false alarms at tight claims, the labels' order, power, what is fixed."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -9,7 +7,6 @@ from scipy import stats
 
 from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.attacks.protocol import NoEvidence
-from overclaim.audit.evidence.frozen import freeze
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.pipeline.anytime import until_falsified
 from overclaim.audit.pipeline.frame import Choice
@@ -21,6 +18,7 @@ from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.reports.plugin import AuditedResult
 from overclaim.testing import neighbours
 from overclaim.tests.support.command_line import overclaim, refused
+from overclaim.tests.support.spied_bets import spy
 
 PAIR = {"left": [1], "right": [0]}
 HALVED = "mechanisms/laplace-half-scale"
@@ -97,26 +95,7 @@ def test_half_the_noise_is_falsified_in_few_of_the_runs():
 
 def test_every_event_is_fixed_before_the_runs_that_judge_it(monkeypatch):
     """No block is scored by an attack that was learned from it."""
-    learned, scored = {}, []
-    choose, scorer = AnytimeMechanism.choose, AnytimeMechanism.scorer
-
-    def choosing(self, pair, index, past):
-        choice = choose(self, pair, index, past)
-        learned[id(choice)] = choice, {tuple(sample.outputs) for sample in past}
-        return choice
-
-    def scoring(self, choice):
-        score = scorer(self, choice)
-
-        def spied(block):
-            scores = score(block)
-            scored.append((learned[id(choice)][1], tuple(scores.played.outputs)))
-            return scores
-
-        return spied
-
-    monkeypatch.setattr(AnytimeMechanism, "choose", choosing)
-    monkeypatch.setattr(AnytimeMechanism, "scorer", scoring)
+    learned, scored = spy(monkeypatch, AnytimeMechanism, lambda sample: tuple(sample.outputs))
     audit = MechanismAudit(mechanism=tight, claim=Claim(epsilon=1.0), budget=Budget(runs=2000))
     until_falsified(AnytimeMechanism(audit), [DataPair(**PAIR)])
     assert len(learned) > 3
@@ -146,24 +125,6 @@ def test_one_of_many_pairs_is_found():
     assert result.verdict is Verdict.FALSIFIED
     assert result.pair.left == [1]
     assert result.runs < 5000
-
-
-@pytest.mark.slow(reason="tests/evidence/test_frozen.py does so of a learner")
-def test_a_baseline_counts_the_last_event_afresh():
-    result = falsify_mechanism(halved, Claim(epsilon=1.0), **PAIR, runs=8000, stop="early")
-    counts = freeze(halved, result, budget=3000).counts
-    assert counts.runs == 3000
-    assert counts != result.certificate.counts
-
-
-@pytest.mark.slow(reason="the command is tested on learners")
-def test_early_on_the_command_line():
-    run = overclaim("check", HALVED, "--runs", 20_000, "--stop", "early", "--json", "--jobs", 1)
-    assert run.exit_code == 1, run.output
-    claim = json.loads(run.stdout)
-    assert (claim["method"], claim["stop"], claim["translation"]) == ("anytime", "early", None)
-    assert claim["runs"] < 20_000
-    assert "--stop early" in claim["replay"]
 
 
 @pytest.mark.slow(reason="long early audits")

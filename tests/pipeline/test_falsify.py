@@ -12,7 +12,7 @@ from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
 from overclaim.audit.execution import workers
 from overclaim.audit.pipeline import learner_stages as stages
 from overclaim.audit.pipeline.exact_search import worst_exactly
-from overclaim.audit.pipeline.verdict import UnderpoweredError, decide
+from overclaim.audit.pipeline.verdict import UnderpoweredError
 from overclaim.audit.play.transcripts import BLOCK, concatenate
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue.entries import lookup
@@ -175,14 +175,6 @@ def test_every_recipe_is_reached():
     assert reached == set(ATTACKS)
 
 
-def test_decide():
-    claim = Claim(epsilon=2.0)
-    assert decide(claim, 2.1, 10_000, 0.01) is Verdict.FALSIFIED
-    assert decide(claim, 2.0, 10_000, 0.01) is Verdict.SURVIVED
-    assert decide(Claim(epsilon=9.0), 0.0, 10_000, 0.01) is Verdict.UNDERPOWERED
-    assert decide(Claim(epsilon=7.0), 0.0, 10_000, 0.01) is Verdict.SURVIVED
-
-
 def test_a_verdict_is_not_compared_with_text():
     """`result.verdict != "FALSIFIED"` was true of a falsified claim."""
     for compare in (lambda: Verdict.FALSIFIED != "FALSIFIED", lambda: Verdict.SURVIVED in ("SURVIVED", "FALSIFIED")):
@@ -283,48 +275,6 @@ def test_what_is_no_learner_is_named_before_all_else(target, given):
 def test_a_learner_without_release_has_no_release_surface():
     with pytest.raises(ValueError, match="releases nothing noisy"):
         falsify(EXP3, Claim(epsilon=1.0, surface="release"), rounds=3, runs=100)
-
-
-def test_a_learner_that_keeps_state_is_refused():
-    class Keeps:
-        feedback = "bandit"
-        played: list[int] = []  # noqa: RUF012 - the bug
-
-        def __init__(self, arms, rounds, rng):
-            pass
-
-        def act(self):
-            self.played.append(0)
-            return (len(self.played) // 7) % 2
-
-        def update(self, feedback):
-            pass
-
-    with pytest.raises(LearnerError, match=r"state|between"):
-        falsify(Keeps, Claim(epsilon=1.0), rounds=3, arms=2, runs=200)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("modulus", [2, 4, 8])
-def test_a_counter_of_calls_is_state_too(modulus):
-    """Whole blocks bring the counter back to where it was."""
-    calls: list[int] = []
-
-    class Counts:
-        feedback = "bandit"
-
-        def __init__(self, arms, rounds, rng):
-            pass
-
-        def act(self):
-            calls.append(0)
-            return len(calls) % modulus // (modulus // 2)
-
-        def update(self, feedback):
-            pass
-
-    with pytest.raises(LearnerError, match="keeps state between runs"):
-        falsify(Counts, Claim(epsilon=1.0), rounds=8, arms=2, runs=200)
 
 
 @pytest.mark.slow(reason="a search by exact laws")

@@ -19,9 +19,7 @@ UNIT = st.floats(0, 1)
 VECTORS = st.lists(UNIT, min_size=4, max_size=4)
 WHOLE = st.lists(st.integers(0, 9), min_size=3, max_size=3)
 ROW = st.fixed_dictionaries({"user": st.sampled_from("ab"), "amount": st.floats(-2, 2)})
-ROWS = st.lists(
-    st.fixed_dictionaries({"user": st.sampled_from("ab"), "amount": st.floats(-2, 2)}), min_size=1, max_size=6
-)
+ROWS = st.lists(ROW, min_size=1, max_size=6)
 TUPLES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), min_size=1, max_size=5)
 FRAMES = ROWS.map(pd.DataFrame)
 CASES = [

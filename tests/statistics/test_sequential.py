@@ -25,6 +25,7 @@ from overclaim.audit.statistics.sequential import (
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.tests.support.command_line import overclaim
 from overclaim.tests.support.crossing import crossing_law
+from overclaim.tests.support.spied_bets import spy
 
 PAIR = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
 
@@ -158,29 +159,7 @@ def test_a_users_learner_is_falsified_on_the_way():
 
 def test_stakes_on_a_learner_are_fixed_before_the_runs_that_judge_them(monkeypatch):
     """No block is scored by an attack, event and stakes that were learned from it; all before it may teach them."""
-    taught, scored = {}, []
-    choose, scorer = AnytimeLearner.choose, AnytimeLearner.scorer
-
-    def key(transcripts):
-        return transcripts.actions.tobytes(), transcripts.left.tobytes()
-
-    def choosing(self, pair, index, past):
-        choice = choose(self, pair, index, past)
-        taught[id(choice)] = choice, {key(one) for one in past}
-        return choice
-
-    def scoring(self, choice):
-        score = scorer(self, choice)
-
-        def spied(block):
-            scores = score(block)
-            scored.append((taught[id(choice)][1], key(scores.played)))
-            return scores
-
-        return spied
-
-    monkeypatch.setattr(AnytimeLearner, "choose", choosing)
-    monkeypatch.setattr(AnytimeLearner, "scorer", scoring)
+    taught, scored = spy(monkeypatch, AnytimeLearner, lambda one: (one.actions.tobytes(), one.left.tobytes()))
     falsify(Leaky, Claim(epsilon=4.0), pair=PAIR, runs=3000, stop="early")
     assert len(taught) > 5
     assert not any(block in past for past, block in scored)

@@ -59,13 +59,6 @@ def test_gaussian_reduction_is_the_pseudocode():
     assert "twin" in done.checked
 
 
-@pytest.mark.parametrize("name", sorted(ENTRIES))
-def test_every_entry_conforms(name):
-    entry = ENTRIES[name]
-    losses = np.random.default_rng(0).uniform(-0.5, 0.5, (8, 2))
-    check_learner(entry.build(entry.setting(rounds=8)), losses=losses)
-
-
 def test_published_and_corrected_noise():
     assert agarwal_singh_bandits.gaussian_noise(setting()).sigma == pytest.approx(math.log(100) / 2)
     assert agarwal_singh_bandits.gaussian_noise(setting(epsilon=math.inf)).sigma == 0

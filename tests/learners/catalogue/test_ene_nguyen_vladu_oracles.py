@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, falsify
-from overclaim.audit.assumptions.conformance import check_learner
 from overclaim.audit.play.transcripts import play
 from overclaim.learners.catalogue import ene_nguyen_vladu, ene_nguyen_vladu_oracles
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.doubling import Doubling
 from overclaim.learners.leaders.private_bandit import NoisyOco, conditional_gradient
 from overclaim.learners.problems.domains import ProbabilitySimplex
-from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
 from overclaim.mechanisms.view import RELEASE
@@ -82,16 +80,6 @@ def test_oracles_have_the_vertices_that_they_should():
         ene_nguyen_vladu_oracles.oco_ball(setting("noisy-oco"), precision=1e-9)
     with pytest.raises(ValueError, match="more than one point"):
         NoisyOco(oracle=ProbabilitySimplex(1), rounds=4, eta=1.0, noise=Laplace(1.0), precision=0.1)
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("name", sorted(ENTRIES))
-def test_every_entry_conforms(name):
-    entry = ENTRIES[name]
-    losses = np.random.default_rng(0).uniform(-0.2, 0.2, (24, entry.arms))
-    if "private" in name:
-        losses = [Linear(slope=(0.5,), offset=0.01 * t) for t in range(24)]
-    check_learner(entry.build(entry.setting(rounds=24)), losses=losses)
 
 
 @pytest.mark.parametrize("dim", [1, 2])

@@ -437,14 +437,6 @@ def test_what_needs_a_learner_refuses_mechanisms(command):
     refused(overclaim(command, "mechanisms/laplace"), "mechanisms/laplace is a mechanism")
 
 
-ANY_INPUT = """
-import json
-
-def halved(data, rng):
-    return float(json.dumps(data).strip("[]{}").rpartition(":")[2]) + rng.laplace(0, 0.5)
-"""
-
-
 @pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: x + 1, lambda x: {"x": x}], ids=["list", "number", "table"])
 def test_a_mechanism_in_a_plan(tmp_path, wrap):
     """Inputs are whatever JSON can hold; the report shows them whole."""
