@@ -20,6 +20,8 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
+from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +41,21 @@ TESTS = {
     "audit/statistics/sequential.py": "statistics/test_sequential statistics/test_sequential_twins"
     " statistics/test_learned_stakes statistics/test_graded_bets",
     "audit/statistics/bounds/power.py": "statistics/bounds/test_power",
+    "audit/statistics/certificates.py": "statistics/bounds/test_measure_bounds statistics/test_events"
+    " reports/test_decisions",
+    "audit/pipeline/verdict.py": "reports/test_decisions",
+    "reports/reading.py": "reports/test_decisions",
+    "reports/command_line/running.py": "reports/test_decisions",
     "mechanisms/tree.py": f"mechanisms/test_tree traces/test_replay {LAWS}",
     "mechanisms/noise.py": f"mechanisms/test_noise mechanisms/test_weakening {LAWS}",
+}
+#: Of modules that do more: the functions that decide a verdict or an exit code.
+DECIDING = {
+    "audit/statistics/certificates.py": "certify_claim _level lower_of refutes ceiling",
+    "audit/pipeline/verdict.py": "decide too_few",
+    "reports/reading.py": "is_untested verdict_of reason_of is_accepted is_unexpected due_verdict is_exceeded"
+    " is_violated is_open is_failing",
+    "reports/command_line/running.py": "exit_code",
 }
 # Whole audits by the hundred, and an exact law of 50000 looks: they take minutes and the quick tests catch the same.
 SLOW = "workers or keeps_alpha or keep_alpha or mean_runs or users_learner or command_line or 50000"
@@ -107,6 +122,12 @@ def prepare(module: str, folder: Path) -> None:
     (folder / "pyproject.toml").write_text(own + CONFIG.format(module=module, slow=SLOW, tests=tests))
 
 
+def patterns(module: str) -> list[str]:
+    """Return the names of the mutants that are made of a module: all of them, or those of what decides."""
+    package = ".".join(("overclaim", *Path(module).with_suffix("").parts))
+    return [f"{package}.x_{name}__mutmut_*" for name in DECIDING.get(module, "").split()] or [f"{package}.*"]
+
+
 def outcomes(module: str, folder: Path) -> list[dict[str, Any]]:
     """Return the name and the outcome of every mutant, and the changed lines of those that no test failed on."""
     os.chdir(folder)
@@ -118,6 +139,8 @@ def outcomes(module: str, folder: Path) -> list[dict[str, Any]]:
     data = SourceFileMutationData(path=path)
     data.load()
     for name, code in data.exit_code_by_key.items():
+        if not any(map(partial(fnmatch, name), patterns(module))):
+            continue
         outcome, changed = status_by_exit_code[code], []
         if outcome != KILLED:
             lines = get_diff_for_mutant(name, path=path).splitlines()[2:]
@@ -130,7 +153,7 @@ def run(module: str, folder: Path) -> dict[str, Any]:
     """Mutate one module, run its tests, and sum up."""
     prepare(module, folder)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": ""}
-    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", *patterns(module)]
     subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     mutants = outcomes(module, folder)
     counted = Counter(mutant["outcome"] for mutant in mutants)

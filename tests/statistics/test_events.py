@@ -31,6 +31,8 @@ def test_what_an_event_names():
     scores = np.array([-math.inf, 0.0, 1.0, 2.0, math.inf, math.nan])
     left = np.array([True, False, True, False, True, True])
     both = count(Event(0.0, 2.0, "guess"), scores, left)
+    assert Event(0.0, 2.0, "guess").sides(scores).tolist() == [-1, -1, 0, 1, 1, 0]
+    assert Event(0.0, 2.0, "guess").sides(scores).dtype == np.int8
     assert both == Counts(6, 4, left_upper=1, right_upper=1, left_lower=1, right_lower=1)
     assert (both.right, both.guesses, both.runs_right) == (2, 4, 2)
     # An infinite threshold is a threshold; an unused side is nan and names nothing, not even an infinite

@@ -1,0 +1,115 @@
+"""What a run exits with, and what its records decide: each rule from records of a few fields."""
+
+import math
+
+import pytest
+
+from overclaim import Claim, Verdict
+from overclaim.audit.pipeline.verdict import decide, too_few
+from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.reports import reading
+from overclaim.reports.command_line.console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
+from overclaim.reports.command_line.running import exit_code
+
+LOW, UNTESTED = "UNDERPOWERED", {"untested": True}
+MINE = {"source": "your bound"}
+
+
+def claimed(verdict, expected=None, **more):
+    claim = {"name": "x", "claimed": {"epsilon": 1.0, "delta": 0.0}, "verdict": verdict, "expected": expected}
+    return claim | {"epsilon_lower": 0.5, "surface": "actions"} | more
+
+
+def test_a_claim_is_falsified_beyond_its_level_alone_and_no_test_where_nothing_could_exceed_it():
+    claim = Claim(epsilon=1.0)
+    assert [decide(claim, lower, 10_000, 0.05) for lower in (1.0, math.nextafter(1, 2))] == [
+        Verdict.SURVIVED,
+        Verdict.FALSIFIED,
+    ]
+    for ceiling, verdict in ((1.0, Verdict.UNDERPOWERED), (math.nextafter(1, 2), Verdict.SURVIVED)):
+        assert decide(claim, 0.5, 10_000, 0.05, ceiling=ceiling) is verdict
+        assert too_few(claim, 10_000, 0.05, ceiling=ceiling) is (verdict is Verdict.UNDERPOWERED)
+    assert decide(claim, 0.5, 10_000, 0.05, reason="low power") is Verdict.UNDERPOWERED
+    assert decide(claim, 1.5, 10_000, 0.05, ceiling=0.1, reason="low power") is Verdict.FALSIFIED
+    # Without a ceiling it is that of a perfect attack: at alpha 1/2 ten runs show more than at 1 %, and delta hides.
+    assert [too_few(Claim(epsilon=2.0), 10, alpha) for alpha in (0.5, 0.01)] == [False, True]
+    assert [too_few(Claim(epsilon=1.0, delta=delta), 30, 0.05) for delta in (0.0, 0.9)] == [False, True]
+    mu = Claim(measure=GDP(2.0))
+    assert [decide(mu, lower, 99, 0.05, ceiling=math.inf) for lower in (2.0, 2.1)] == [
+        Verdict.SURVIVED,
+        Verdict.FALSIFIED,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [
+        ({}, OK),
+        ({"claims": [claimed("SURVIVED")]}, OK),
+        ({"claims": [claimed("FALSIFIED")]}, FALSIFIED),
+        ({"claims": [claimed("FALSIFIED", "falsified")]}, OK),
+        ({"claims": [claimed("SURVIVED", "falsified")]}, FALSIFIED),
+        ({"claims": [claimed("SURVIVED"), claimed(LOW)]}, UNDERPOWERED),
+        ({"claims": [claimed(LOW, "falsified")]}, UNDERPOWERED),
+        ({"claims": [claimed(LOW, **UNTESTED, untested_allowed=True)]}, OK),
+        ({"claims": [claimed(LOW, untested_allowed=True)]}, UNDERPOWERED),
+        ({"claims": [claimed(LOW, "falsified", **UNTESTED, untested_allowed=True)]}, UNDERPOWERED),
+        ({"claims": [claimed(LOW), claimed("FALSIFIED")]}, FALSIFIED),
+        ({"regret": [{"verdict": "VIOLATED"}]}, FALSIFIED),
+        ({"regret": [{"verdict": "HOLDS"} | MINE, {"verdict": "UNDECIDED"}, {"verdict": None} | MINE]}, OK),
+        ({"regret": [{"verdict": "UNDECIDED"} | MINE]}, UNDERPOWERED),
+        ({"regret": [{"verdict": "VACUOUS"} | MINE], "claims": [claimed("SURVIVED")]}, UNDERPOWERED),
+        ({"regret": None, "baseline": None}, OK),
+        ({"baseline": {"findings": [{"kind": "new"}, {"kind": "not compared", "fails": False}]}}, OK),
+        ({"baseline": {"findings": [{"kind": "new"}, {"kind": "not compared", "fails": True}]}}, FALSIFIED),
+        *(({"baseline": {"findings": [{"kind": kind}]}}, FALSIFIED) for kind in reading.FAILING),
+        ({"errors": ["bad input"], "claims": [claimed("FALSIFIED")]}, BAD_INPUT),
+        ({"errors": ["bad input", "internal error"]}, INTERNAL),
+        ({"errors": ["internal error", "crashed"], "claims": [claimed("FALSIFIED")]}, CRASHED),
+    ],
+)
+def test_the_exit_code_is_the_gravest_thing_that_a_record_says(record, code):
+    errors = [{"kind": kind} for kind in record.get("errors", ())]
+    assert exit_code({"claims": [], **record, "errors": errors}) == code
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "reason"),
+    [
+        (claimed("FALSIFIED", **UNTESTED), "FALSIFIED", None),
+        (claimed("SURVIVED"), "SURVIVED", None),
+        (claimed(LOW), LOW, "too few runs"),
+        (claimed(LOW, **UNTESTED, reason="low power"), LOW, "low power"),
+        # Of before version 0.2, which said SURVIVED and `untested`.
+        (claimed("SURVIVED", **UNTESTED, exact_epsilon=1.5), LOW, "low power"),
+        (claimed("SURVIVED", **UNTESTED, exact_infinite=True), LOW, "low power"),
+        (claimed("SURVIVED", **UNTESTED, exact_epsilon=1.0), LOW, "hidden by the exact law"),
+        (claimed("SURVIVED", **UNTESTED, alike=True), LOW, "no difference seen"),
+        (claimed("SURVIVED", **UNTESTED, alike=True, blind_spot={"true_to": None}), LOW, "no difference seen"),
+        (claimed("SURVIVED", **UNTESTED, alike=True, blind_spot={"true_to": 2.0, "tried": 4.0}), LOW, "low power"),
+        (claimed("SURVIVED", **UNTESTED, blind_spot={"factor": None, "tried": 9.0, "missed": 9.0}), LOW, "low power"),
+        (claimed("SURVIVED", **UNTESTED), LOW, "hidden by the exact law"),
+    ],
+)
+def test_a_claim_is_read_alike_whichever_version_wrote_it(claim, verdict, reason):
+    assert (reading.verdict_of(claim), reading.reason_of(claim)) == (verdict, reason)
+    assert reading.is_untested(claim) == (verdict == LOW and reason != "too few runs")
+
+
+@pytest.mark.parametrize(
+    ("claim", "unexpected", "accepted"),
+    [
+        (claimed("SURVIVED"), False, False),
+        (claimed("FALSIFIED"), True, False),
+        (claimed(LOW), False, False),
+        (claimed(LOW, "survived"), True, False),
+        (claimed("FALSIFIED", "falsified"), False, False),
+        (claimed("SURVIVED", "falsified"), True, False),
+        (claimed(LOW, "survived", **UNTESTED, untested_allowed=True), False, True),
+        (claimed(LOW, "falsified", **UNTESTED, untested_allowed=True), True, False),
+        (claimed("FALSIFIED", "survived", **UNTESTED, untested_allowed=True), True, False),
+        (claimed(LOW, "survived", **UNTESTED), True, False),
+    ],
+)
+def test_what_was_not_expected_is_told_from_what_a_plan_allows(claim, unexpected, accepted):
+    assert (reading.is_unexpected(claim), reading.is_accepted(claim)) == (unexpected, accepted)
