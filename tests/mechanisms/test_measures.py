@@ -18,6 +18,7 @@ from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_delta
 from overclaim.mechanisms.measures.measure import DELTA
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 from overclaim.mechanisms.measures.stated import measure_from_json
+from overclaim.tests.support.refusals import refusals
 
 MEASURES = [
     ApproxDP(1.0),
@@ -184,33 +185,27 @@ def test_the_short_form_and_replacements_of_a_claim():
     assert Claim(measure=GDP(1.0)).epsilon == pytest.approx(GDP(1.0).approximate(DELTA))
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Profile((("1", 0.1),)), "epsilon must be at least 0 and finite, got '1'"),
-        (lambda: Profile(((True, 0.1),)), "epsilon must be at least 0 and finite, got True"),
-        (lambda: GDP(1e308), "mu must be at most 1e.100, got 1e.308"),
-        (lambda: ZCDP(1e308), "rho must be at most 1e.100, got 1e.308"),
-        (lambda: GDP(0.0), "mu must be positive and finite, got 0.0"),
-        (lambda: ZCDP(math.nan), "rho must be positive and finite, got nan"),
-        (lambda: RDP(1.0, 1.0), "order must be above 1 and finite, got 1.0"),
-        (lambda: RDP(1e308, 1.0), "order must be at most 1e.100, got 1e.308"),
-        (lambda: RDP(2.0, 1e308), "epsilon must be at most 1e.100, got 1e.308"),
-        (lambda: RDP(2.0, -1.0), "epsilon must be positive and finite, got -1.0"),
-        (lambda: ApproxDP(0.0), "epsilon must be positive and finite, got 0.0"),
-        (lambda: Claim(epsilon=10**400), "epsilon must be positive and finite, got 1000"),
-        (lambda: GDP(10**400), "mu must be positive and finite, got 1000"),
-        (lambda: ApproxDP(-1.0, 0.1), "epsilon must be at least 0 and finite, got -1.0"),
-        (lambda: ApproxDP(1.0, 1.0), r"delta must be in \[0, 1\), got 1.0"),
-        (lambda: Profile(()), "at least one point"),
-        (lambda: Profile((1.0, 2.0)), "list of pairs"),
-        (lambda: Claim(), "a claim needs an epsilon or a measure"),
-        (lambda: Claim(epsilon=1.0, measure=GDP(1.0)), "got both"),
-        (lambda: Claim(measure=1.0), r"measure must be a Measure, such as GDP\(1.0\), got 1.0"),
-        (lambda: measure_from_json({"kind": "x"}), "one of approximate, gdp"),
-        (lambda: measure_from_json({"kind": "gdp", "rho": 1}), "no measure of kind 'gdp'"),
-    ],
+test_what_is_no_claim_is_refused_by_name = refusals(
+    (lambda: Profile((("1", 0.1),)), "epsilon must be at least 0 and finite, got '1'"),
+    (lambda: Profile(((True, 0.1),)), "epsilon must be at least 0 and finite, got True"),
+    (lambda: GDP(1e308), "mu must be at most 1e.100, got 1e.308"),
+    (lambda: ZCDP(1e308), "rho must be at most 1e.100, got 1e.308"),
+    (lambda: GDP(0.0), "mu must be positive and finite, got 0.0"),
+    (lambda: ZCDP(math.nan), "rho must be positive and finite, got nan"),
+    (lambda: RDP(1.0, 1.0), "order must be above 1 and finite, got 1.0"),
+    (lambda: RDP(1e308, 1.0), "order must be at most 1e.100, got 1e.308"),
+    (lambda: RDP(2.0, 1e308), "epsilon must be at most 1e.100, got 1e.308"),
+    (lambda: RDP(2.0, -1.0), "epsilon must be positive and finite, got -1.0"),
+    (lambda: ApproxDP(0.0), "epsilon must be positive and finite, got 0.0"),
+    (lambda: Claim(epsilon=10**400), "epsilon must be positive and finite, got 1000"),
+    (lambda: GDP(10**400), "mu must be positive and finite, got 1000"),
+    (lambda: ApproxDP(-1.0, 0.1), "epsilon must be at least 0 and finite, got -1.0"),
+    (lambda: ApproxDP(1.0, 1.0), r"delta must be in \[0, 1\), got 1.0"),
+    (lambda: Profile(()), "at least one point"),
+    (lambda: Profile((1.0, 2.0)), "list of pairs"),
+    (lambda: Claim(), "a claim needs an epsilon or a measure"),
+    (lambda: Claim(epsilon=1.0, measure=GDP(1.0)), "got both"),
+    (lambda: Claim(measure=1.0), r"measure must be a Measure, such as GDP\(1.0\), got 1.0"),
+    (lambda: measure_from_json({"kind": "x"}), "one of approximate, gdp"),
+    (lambda: measure_from_json({"kind": "gdp", "rho": 1}), "no measure of kind 'gdp'"),
 )
-def test_what_is_no_claim_is_refused_by_name(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -232,11 +232,6 @@ def test_runs_that_are_not_independent_are_refused_before_an_interval_counts_the
         overclaim.check_regret(OneArm(), 40.0, **FEW)
 
 
-def test_a_bound_must_be_one():
-    with pytest.raises(ValueError, match="a bound on regret must be a number of at least 0"):
-        overclaim.check_regret(UNIFORM, -1.0)
-
-
 LEARNER = (
     COIN
     + """

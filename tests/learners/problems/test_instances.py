@@ -1,7 +1,5 @@
 """Regret instances: their shapes, their best arms, and Lemma 11."""
 
-import pytest
-
 from overclaim.learners.problems.instances import (
     alternating_losses,
     early_switch,
@@ -10,6 +8,7 @@ from overclaim.learners.problems.instances import (
     lemma_11_losses,
     switching_losses,
 )
+from overclaim.tests.support.refusals import refusals
 
 
 def test_lemma_11_drops_where_it_says():
@@ -33,13 +32,7 @@ def test_others_are_what_they_are_called():
     assert (held_losses(9, 3).sum(axis=1) == 2).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: lemma_11_losses(4, drop=5), r"drop must be in 0..4, got 5"),
-        (lambda: alternating_losses(0, 2), "rounds must be an integer of at least 1, got 0"),
-    ],
+test_bad_input_is_named = refusals(
+    (lambda: lemma_11_losses(4, drop=5), r"drop must be in 0..4, got 5"),
+    (lambda: alternating_losses(0, 2), "rounds must be an integer of at least 1, got 0"),
 )
-def test_bad_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
