@@ -121,7 +121,7 @@ def _dependence(coins: Floats, seen: NDArray[Any]) -> Floats:
     later = np.arange(seen.shape[0]) > np.arange(len(coins))[:, None]
     strongest = np.zeros(len(coins))
     for feature in range(seen.shape[1]):  # one at a time: all of them are as large as rounds times rounds
-        score = np.einsum("cr,tr->ct", coins, scaled[:, feature])
+        score = coins @ scaled[:, feature].T
         np.abs(score, out=score)
         strongest = np.maximum(strongest, score.max(axis=1, initial=0.0, where=later))
     return rounded(strongest / np.sqrt(runs))

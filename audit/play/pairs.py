@@ -35,7 +35,8 @@ def _world(given: ArrayLike | Sequence[Loss | Adaptive], side: str) -> World:
     losses = cast("Sequence[object]", given)
     if len(losses) == 0:
         raise ValueError(f"a pair needs at least one round, got an empty {side} sequence")
-    if any(_is_function(loss) for loss in losses):
+    rows_of_numbers = isinstance(given, np.ndarray) and given.dtype != object
+    if not rows_of_numbers and any(_is_function(loss) for loss in losses):
         for t, loss in enumerate(losses):
             numbers = isinstance(loss, np.ndarray) and loss.ndim == 1 and loss.size and loss.dtype.kind in "iuf"
             if not _is_function(loss) and not (numbers and np.isfinite(np.asarray(loss)).all()):
@@ -230,7 +231,10 @@ class Pair:
 
     def to_json(self) -> PairJson:
         """Return the record's form: the differing round from 1, and both sequences."""
-        left, right = ([loss_json(loss) for loss in world] for world in (self.left, self.right))
+        left, right = (
+            world.tolist() if isinstance(world, np.ndarray) else [loss_json(loss) for loss in world]
+            for world in (self.left, self.right)
+        )
         return {"round": self.t0 + 1, "left": left, "right": right}
 
     @classmethod

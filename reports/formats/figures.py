@@ -156,10 +156,9 @@ def _tradeoff(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str
             axes.plot(fpr, fnr, color=LEFT, marker="o", markersize=3.5, linewidth=0)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
-        axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
-        axes.xaxis.set_major_formatter(_per_cent)
-        axes.yaxis.set_major_formatter(_per_cent)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(matplotlib_library().ticker.FixedLocator([0, 0.25, 0.5, 0.75, 1]))
+            axis.set_major_formatter(_per_cent)
         axes.text(0.97, 0.95, "measured", color=LEFT, ha="right", va="top", transform=axes.transAxes)
         axes.text(0.97, 0.86, "limit of the claim", color=BAD, ha="right", va="top", transform=axes.transAxes)
 
