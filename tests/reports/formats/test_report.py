@@ -14,7 +14,7 @@ from overclaim.audit.execution import workers
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.reports.command_line.running import decide_together
-from overclaim.reports.formats import figures, ruler
+from overclaim.reports.formats import drawing, figures, ruler
 from overclaim.reports.formats.claim_lines import claim_lines, regret_lines
 from overclaim.reports.formats.html import render, share, view
 from overclaim.reports.formats.markdown import markdown
@@ -89,6 +89,25 @@ def test_names_inside_the_page_are_unique_and_known(page):
     assert set(read.targets) <= set(read.ids)
     clips = set(re.findall(r"url\(#([^)]+)\)", page))
     assert clips <= set(read.ids)
+
+
+def test_the_numbers_of_axes_stand_where_matplotlib_draws_them():
+    def paint(axes):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(figures.count_text)
+        axes.plot([1e3, 1e6], [0.0, 4e-7])
+        axes.set_xlim(1e3, 1e6)
+        axes.set_ylim(4e-7, 0.0)  # downwards
+
+    svg = drawing.draw(paint, "a < b", "delta")
+    told = {words: (float(x), float(y)) for x, y, words in re.findall(r'x="([^"]+)" y="([^"]+)"[^>]*>([^<]+)', svg)}
+    west, east, south, north = 44.1, 239.4, 127.5, 6.3  # the curve's ends
+    assert re.search(r"M 44.1 6.3\d* *\n* *L 239.4 127.5", svg)
+    for place, words in enumerate(("1k", "10k", "100k", "1M")):
+        assert told[words] == pytest.approx((west + place / 3 * (east - west), south + 10.3), abs=0.1)
+    assert [told[words][1] - 3.4 for words in ("0", "4")] == pytest.approx([north, south], abs=0.1)
+    assert told["1e−7"][1] == pytest.approx(north, abs=0.1)  # what all of them are multiples of
+    assert {"a &lt; b", "delta"} <= told.keys()
 
 
 def test_every_figure_has_alternative_text(record, page):
