@@ -27,9 +27,7 @@ TIERS = {**dict.fromkeys(LONG, pytest.mark.slow), **dict.fromkeys(TUTORIALS, pyt
 
 
 @pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=TIERS.get(page.name, ())) for page in commands.PAGES],
-    ids=lambda page: page.name,
+    "page", [pytest.param(page, marks=TIERS.get(page.name, ())) for page in commands.PAGES], ids=lambda page: page.name
 )
 def test_every_command_prints_what_is_shown(page, tmp_path, monkeypatch):
     """`make docs` writes what they print now. It does not depend on the processes, and starting them takes long."""

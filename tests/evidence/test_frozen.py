@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.attacks.rules import (
-    Intervals,
-    LinearRule,
-    NotFrozenError,
-    Outcomes,
-    Sequences,
-    rule_of,
-    texts_of,
-)
+from overclaim.audit.attacks.rules import Intervals, LinearRule, NotFrozenError, Outcomes, Sequences, rule_of, texts_of
 from overclaim.audit.evidence.frozen import FEWEST, Frozen, freeze
 from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.play.mechanism_runs import DataPair

@@ -178,12 +178,7 @@ def test_the_grid_reaches_as_far_as_the_steps(eta):
             [[0.5, 0.0], [-1.0, -1.0], [-1.0, 0.5], [1.0, -1.0]],
             0.00536,
         ),
-        (
-            exp2(0.010526883208705377, 0.001, 10.0),
-            [[0, 0.5], [1, -1], [-1, 0]],
-            [[-1, -1], [1, -1], [-1, 0]],
-            0.03197,
-        ),
+        (exp2(0.010526883208705377, 0.001, 10.0), [[0, 0.5], [1, -1], [-1, 0]], [[-1, -1], [1, -1], [-1, 0]], 0.03197),
     ],
 )
 def test_the_grid_holds_long_steps_and_short_ones(learner, left, right, expected):
@@ -306,11 +301,7 @@ def test_ftrl_messages_have_the_law_they_claim():
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("left", "right", "expected"),
-    [
-        ((1, 1), (0, 0), 0.0),
-        ((1, 0.5), (0, 0), 0.25),
-        pytest.param((1, 0), (0, 0), 0.5, marks=pytest.mark.slow),
-    ],
+    [((1, 1), (0, 0), 0.0), ((1, 0.5), (0, 0), 0.25), pytest.param((1, 0), (0, 0), 0.5, marks=pytest.mark.slow)],
 )
 def test_ftrl_over_two_experts_hides_what_both_share(left, right, expected):
     """An action shows the difference of the two sums alone: 2 nodes, of a loss difference of 0, 1/2 and 1, scale 4."""

@@ -26,9 +26,7 @@ CLAIM = Claim(epsilon=1.0)
 
 
 @pytest.mark.parametrize(
-    "mechanism",
-    [count, other_names, partial(count), Called()],
-    ids=["function", "names", "partial", "object"],
+    "mechanism", [count, other_names, partial(count), Called()], ids=["function", "names", "partial", "object"]
 )
 def test_falsify_of_a_mechanism_audits_it(mechanism):
     assert falsify(mechanism, CLAIM, **WORLDS, runs=400, seed=3).certificate.counts.runs == 320

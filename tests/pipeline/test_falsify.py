@@ -218,8 +218,7 @@ def test_worlds_that_differ_in_the_last_losses_alone_are_no_test(given):
     result = falsify(EXP3, Claim(epsilon=1.0), runs=1000, **given)
     assert (result.verdict, result.reason) == (Verdict.UNDERPOWERED, "hidden by the exact law")
     with pytest.raises(
-        UnderpoweredError,
-        match=r"hidden by the exact law: .* 0: the inputs differ in the last losses alone",
+        UnderpoweredError, match=r"hidden by the exact law: .* 0: the inputs differ in the last losses alone"
     ):
         result.require_survived()
 

@@ -178,8 +178,7 @@ def test_a_user_may_have_rounds_that_do_not_differ():
 @pytest.mark.parametrize("relation", ["add-remove", "substitute-feature", "user:0", "user:", "l2", "users"])
 def test_relations_that_cannot_apply_to_rounds(relation):
     with pytest.raises(
-        ValueError,
-        match=r"add-remove cannot apply|must be one of|user:K needs a whole|l2 needs a distance",
+        ValueError, match=r"add-remove cannot apply|must be one of|user:K needs a whole|l2 needs a distance"
     ):
         RoundRelation(Relation.parse(relation))
 

@@ -42,10 +42,7 @@ def test_a_bound_that_is_not_violated_is_judged(bound, verdict):
 @pytest.mark.parametrize(
     ("bound", "words"),
     [
-        (
-            32.0,
-            r"bound of 32 .* is UNDECIDED in 64 rounds: on 'constant gap' losses the mean is 32, .*; more runs",
-        ),
+        (32.0, r"bound of 32 .* is UNDECIDED in 64 rounds: on 'constant gap' losses the mean is 32, .*; more runs"),
         (64.0, r"bound of 64 .* is VACUOUS in 64 rounds: no learner could exceed it on these losses$"),
         (math.inf, "bound of infinity .* is VACUOUS in 64 rounds"),
         (lambda t: 40 * math.sqrt(t), r"VACUOUS in 64 rounds: no learner .*, it says something from T = 1,601 on$"),

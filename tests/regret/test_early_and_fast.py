@@ -66,10 +66,7 @@ def test_an_early_measurement_needs_something_to_decide():
 @pytest.mark.slow(reason="each case compiles a kernel")
 @pytest.mark.parametrize(
     "learner",
-    [
-        Exp3(arms=3, eta=0.2, gamma=0.1),
-        Ftrl(domain=Ball(3), rounds=20, eta=0.1, noise=Laplace(2.0)),
-    ],
+    [Exp3(arms=3, eta=0.2, gamma=0.1), Ftrl(domain=Ball(3), rounds=20, eta=0.1, noise=Laplace(2.0))],
     ids=["arms, their own losses", "points, whole losses"],
 )
 def test_a_kernel_pays_what_the_protocol_pays(learner, monkeypatch):

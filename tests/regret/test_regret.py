@@ -238,9 +238,7 @@ ENTRY = replace(
         source="Auer et al. 2002, Theorem 3.1",
     ),
     build=lambda setting, *, gamma=None: Exp3(
-        arms=2,
-        eta=(g := gamma or min(1.0, math.sqrt(2 * math.log(2) / ((math.e - 1) * setting.rounds)))) / 2,
-        gamma=g,
+        arms=2, eta=(g := gamma or min(1.0, math.sqrt(2 * math.log(2) / ((math.e - 1) * setting.rounds)))) / 2, gamma=g
     ),
 )
 

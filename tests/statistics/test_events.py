@@ -108,10 +108,7 @@ def test_counts_of_blocks_sum_to_the_counts_of_all_and_are_plain_integers():
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        (
-            Event(0.0, 1.0, "guess"),
-            lambda d: intervals.epsilon_guess(90 + 75, 90 + 20 + 15 + 75, 300, delta=d),
-        ),
+        (Event(0.0, 1.0, "guess"), lambda d: intervals.epsilon_guess(90 + 75, 90 + 20 + 15 + 75, 300, delta=d)),
         # A side in use adds delta/2: the named world is played in half of the runs.
         (Event(UNUSED, 1.0, "guess"), lambda d: intervals.epsilon_guess(90, 110, 300, delta=d / 2)),
         (Event(0.0, UNUSED, "guess"), lambda d: intervals.epsilon_guess(75, 90, 300, delta=d / 2)),
@@ -266,17 +263,11 @@ test_bad_input_is_named = refusals(
     (lambda: Event(1.0, 1.0, "guess"), "lower must be below upper, but got lower=1.0 and upper=1.0"),
     (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [True, False]), r"equally long.*\(1,\) and \(2,\)"),
     (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [1]), "array of bool, but got dtype int64"),
-    (
-        lambda: choose_event([], np.zeros(0, bool), delta=0.0, alpha=0.05, runs=1),
-        "at least one pilot run",
-    ),
+    (lambda: choose_event([], np.zeros(0, bool), delta=0.0, alpha=0.05, runs=1), "at least one pilot run"),
     (lambda: choose_event([1.0], [True], delta=0.0, alpha=0.05, runs=0), "runs must be at least 1"),
     (lambda: choose_event([1.0], [True], delta=1.0, alpha=0.05, runs=1), "delta must be in"),
     (lambda: choose_event([1.0], [True], delta=0.0, alpha=1.0, runs=1), "alpha must be in"),
-    (
-        lambda: certify(Event(0.0, 1.0, "guess"), Counts(), delta=0.0, alpha=0.05),
-        "runs must be at least 1",
-    ),
+    (lambda: certify(Event(0.0, 1.0, "guess"), Counts(), delta=0.0, alpha=0.05), "runs must be at least 1"),
 )
 
 

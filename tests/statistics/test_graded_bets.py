@@ -98,8 +98,7 @@ LATER = [(0.2, 0.0, 200), (1.0, 0.0, 60)]
 @pytest.mark.few(1, rest="nightly")
 @pytest.mark.slow(reason="many audits; that wealth is a supermartingale is quick")
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "audits"),
-    [(1.0, 0.01, 60), *(pytest.param(*case, marks=pytest.mark.slow) for case in LATER)],
+    ("epsilon", "delta", "audits"), [(1.0, 0.01, 60), *(pytest.param(*case, marks=pytest.mark.slow) for case in LATER)]
 )
 def test_learned_stakes_keep_alpha_on_the_edge(epsilon, delta, audits):
     """Audits of just true claims, alpha = 0.1, stakes learned on the way: too many with probability below 1e-6."""

@@ -82,8 +82,7 @@ def complement_private(epsilon, delta, q):
 def both_two_interval_bounds(*game, **options):
     # One pair of intervals serves both bounds, so their maximum needs no further correction.
     return np.maximum(
-        intervals.epsilon_two_interval(*game, **options),
-        intervals.epsilon_two_interval_complement(*game, **options),
+        intervals.epsilon_two_interval(*game, **options), intervals.epsilon_two_interval_complement(*game, **options)
     )
 
 

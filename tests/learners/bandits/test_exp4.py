@@ -289,10 +289,7 @@ def test_expert_advice_around_a_plain_bandit_releases_nothing():
 
 test_bad_input_is_named = refusals(
     (lambda: Advice([[0.5, 0.4]]), "advice of expert 1 must sum to 1, got sum 0.9"),
-    (
-        lambda: Advice([[[1, 0], [0, 1]], [[1, 0], [1, 1]]]),
-        "advice of expert 2 in round 2 must sum to 1, got sum 2",
-    ),
+    (lambda: Advice([[[1, 0], [0, 1]], [[1, 0], [1, 1]]]), "advice of expert 2 in round 2 must sum to 1, got sum 2"),
     (lambda: Advice([[1.5, -0.5]]), r"advice of expert 1 must have no negative entry, got \[1.5, -0.5\]"),
     (lambda: Advice([1.0]), r"advice must have shape .* got \(1,\)"),
     (lambda: random_advice(0, 2, 3, 2).at(2), "advice covers 2 rounds, asked for round 3"),

@@ -338,10 +338,7 @@ test_bad_input_is_named = refusals(
     (lambda: smith_thakurta.pftal_lipschitz(setting(), radius=-1.0), "radius must be positive .* got -1"),
     (lambda: smith_thakurta.pftal_lipschitz(setting(), curvature=math.nan), "curvature must be positive .* nan"),
     (lambda: smith_thakurta.pftal_bandit(setting(), bound=-1.0), "bound must be positive .* got -1"),
-    (
-        lambda: Pftal(domain=L2Ball(1), rounds=2, curvature=1.0, noise=L2Laplace(0, 1), regulariser=-1.0),
-        "regularis",
-    ),
+    (lambda: Pftal(domain=L2Ball(1), rounds=2, curvature=1.0, noise=L2Laplace(0, 1), regulariser=-1.0), "regularis"),
     (lambda: ActionLikelihood(smith_thakurta.pftal(setting(arms=2)), worst("pftal")), "one dimension"),
     (lambda: smith_thakurta.pftal_bandit(setting(64)).centres(np.zeros((2, 1, 1))), "beta > r / 2"),
 )

@@ -306,10 +306,7 @@ def test_a_reader_that_has_gone_is_no_verdict(words):
     assert (done.returncode, done.stderr) == (2, "overclaim: cannot write to stdout: Broken pipe\n")
 
 
-ENDED = {
-    "rings": "on [0]: SIGALRM arrived: a timer of the target's ran out",
-    "lost": "cannot import ",
-}
+ENDED = {"rings": "on [0]: SIGALRM arrived: a timer of the target's ran out", "lost": "cannot import "}
 
 
 @pytest.mark.few(1)

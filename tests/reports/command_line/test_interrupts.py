@@ -341,10 +341,7 @@ ONE_CLAIM = '[[claims]]\ntarget = "ends.py:{}"\nepsilon = 1.0\nleft = [1, 2]\nri
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [("raises", CRASHED), ("raised_for_it", CRASHED), ("pressed", INTERRUPTED)],
-)
+@pytest.mark.parametrize(("name", "code"), [("raises", CRASHED), ("raised_for_it", CRASHED), ("pressed", INTERRUPTED)])
 @pytest.mark.parametrize("command", ["check", "run", pytest.param("check on 2", marks=pytest.mark.slow)])
 def test_who_raises_keyboard_interrupt_is_told_from_who_presses_ctrl_c(tmp_path, name, code, command):
     """`check` called a target's own a Ctrl-C of the user's, with 130; `run` said that the target had crashed."""

@@ -133,10 +133,7 @@ def few(monkeypatch):
         (["--inputs", "rounds.json", "--neighbours", "user"], "user needs rounds that say whose they are"),
         (["--inputs", "rounds.json", "--neighbours", "add-remove"], "add-remove cannot apply to a learner"),
         (["--inputs", "rounds.json", "--neighbours", "substitute-feature"], "must be one of replace, zero-out"),
-        (
-            ["--inputs", "rounds.json", "--neighbours", "user:0"],
-            "user:K needs a whole number from 1 to 1000000",
-        ),
+        (["--inputs", "rounds.json", "--neighbours", "user:0"], "user:K needs a whole number from 1 to 1000000"),
         (["--inputs", "rounds.json", "--rounds", "3"], "but the horizon is 3: give rounds"),
         (["--inputs", "rounds.json", "--arms", "3"], "has 2 numbers, the learner has 3 arms"),
         (["--inputs", "context.json"], "has a context, and the learner has no method observe"),

@@ -38,8 +38,7 @@ right = 1
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
-    ("git", "root"),
-    [(".git/HEAD", "."), (".git", "."), ("work/.git", "work"), ("other/.git", None)],
+    ("git", "root"), [(".git/HEAD", "."), (".git", "."), ("work/.git", "work"), ("other/.git", None)]
 )
 def test_sarif_names_files_from_the_root_of_the_work_tree(tmp_path, monkeypatch, git, root):
     """GitHub looks for them there: from the folder of the run it annotated another file of the same name, or none."""

@@ -146,8 +146,7 @@ def test_guess_bound_grows_with_right_guesses_only(pair, delta, alpha, abstained
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 @pytest.mark.parametrize(
-    "function",
-    [intervals.epsilon_two_interval, intervals.epsilon_two_interval_complement, joint_bound.epsilon_joint],
+    "function", [intervals.epsilon_two_interval, intervals.epsilon_two_interval_complement, joint_bound.epsilon_joint]
 )
 def test_broadcasting_equals_scalar_calls(function, delta):
     k_p, k_q, n_p = np.arange(0, 31, 10)[:, None], np.array([0, 3, 30]), 30
@@ -239,10 +238,7 @@ test_bad_input_is_named = refusals(
     (lambda: binomial_bounds.clopper_pearson_lower(math.nan, 5, 0.05), "k must be .*nan"),
     (lambda: binomial_bounds.clopper_pearson_lower("3", 5, 0.05), "k must be .*'3'"),
     (lambda: binomial_bounds.clopper_pearson_lower(0, 0, 0.05), "n must be at least 1, but got 0"),
-    (
-        lambda: binomial_bounds.clopper_pearson_lower([1, 6], 5, 0.05),
-        "k must be at most n, but got k=6 and n=5",
-    ),
+    (lambda: binomial_bounds.clopper_pearson_lower([1, 6], 5, 0.05), "k must be at most n, but got k=6 and n=5"),
     (lambda: binomial_bounds.clopper_pearson_lower(1, 5, 0.0), r"alpha must be in \(0, 1\), but got 0.0"),
     (lambda: binomial_bounds.clopper_pearson_lower(1, 5, math.nan), r"alpha must be in \(0, 1\), but got nan"),
     (lambda: joint_bound.epsilon_joint(1, 5, 6, 5), "k_q must be at most n_q"),

@@ -124,10 +124,7 @@ def test_the_wealth_against_the_truth_is_one_in_the_mean(name):
     logs = [
         of_counts(x, every, stakes, float(x @ law))
         + np.log(np.maximum(stats.multinomial.pmf(every.T, runs, law), 1e-300))
-        for x, stakes, law in (
-            (function.in_p, function.bets.first, of_p),
-            (function.in_q, function.bets.second, of_q),
-        )
+        for x, stakes, law in ((function.in_p, function.bets.first, of_p), (function.in_q, function.bets.second, of_q))
     ]
     # The two worlds are independent, so that the mean of each product is that of both means.
     means = np.exp(special.logsumexp(logs[0], axis=1) + special.logsumexp(logs[1], axis=1))

@@ -9,12 +9,7 @@ from scipy import stats
 from overclaim.audit.statistics.bounds import measure_bounds
 from overclaim.audit.statistics.bounds.intervals import epsilon_two_interval
 from overclaim.audit.statistics.bounds.measure_bounds import corner, level_lower, refuted
-from overclaim.audit.statistics.bounds.variational import (
-    StepFunction,
-    divergence_lower,
-    divergence_p_value,
-    level_of,
-)
+from overclaim.audit.statistics.bounds.variational import StepFunction, divergence_lower, divergence_p_value, level_of
 from overclaim.audit.statistics.certificates import ceiling, certify_claim, refutes, translation
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, count
 from overclaim.audit.statistics.measure_choice import Cells, choose

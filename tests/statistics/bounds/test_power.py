@@ -15,13 +15,7 @@ from overclaim.tests.support.refusals import refusals
 
 @pytest.mark.parametrize(
     ("per_world", "expected", "within"),
-    [
-        (100, 1.70, 0.01),
-        (10**3, 1.188, 2e-3),
-        (10**4, 1.057, 1e-3),
-        (10**5, 1.018, 5e-4),
-        (10**6, 1.006, 5e-4),
-    ],
+    [(100, 1.70, 0.01), (10**3, 1.188, 2e-3), (10**4, 1.057, 1e-3), (10**5, 1.018, 5e-4), (10**6, 1.006, 5e-4)],
 )
 def test_detectable_epsilon_at_claim_one(per_world, expected, within):
     assert power.detectable_epsilon(1.0, 2 * per_world) == pytest.approx(expected, abs=within)
