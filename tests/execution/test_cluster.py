@@ -129,6 +129,7 @@ def test_a_module_that_is_another_on_the_worker(machines, folder, monkeypatch):
     assert same.exit_code == 3, same.output  # it ignores its losses: no difference is seen
 
 
+@pytest.mark.slow(reason="runs on a cluster")
 def test_the_exception_of_audited_code(machines, folder):
     """It raises in certification only, on a worker."""
     machines.keep()

@@ -96,6 +96,7 @@ class Indiscreet(Telling):
 
 
 # The chance of a false alarm is at most 1e-6 per row (confidence); the broken ones are missed with less than 1e-9.
+@pytest.mark.few("Counting-joint---", "Running-release---", "Leaking-release---", "Indiscreet-reports---")
 @pytest.mark.parametrize(
     ("target", "surface", "epsilon", "worlds", "falsified"),
     [
@@ -140,6 +141,7 @@ def test_whoever_differs_has_all_her_rounds():
     assert RoundsPair([mine, mine], [{**mine, "losses": [1.0, 1.0]}, mine]).shows_nothing(JOINT)
 
 
+@pytest.mark.few("joint")
 @pytest.mark.parametrize("surface", [name for name, view in VIEWS.items() if not view.plays_losses])
 def test_without_inputs_the_standard_pairs_are_searched(surface):
     kinds = {"joint": BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=20.0, batch=1)}
@@ -180,6 +182,7 @@ def test_bad_words(tmp_path, words, why):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow(reason="whole commands; each view alone is quick")
 def test_plans_and_traces_know_views(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(

@@ -183,6 +183,7 @@ def test_minibatch_plays_the_same():
     assert_same(MiniBatch(Exp3(arms=3, eta=0.5, gamma=0.1), batch=4), pair(10, 3))
 
 
+@pytest.mark.slow(reason="it compiles a kernel of its own")
 def test_weights_that_run_away_are_the_same():
     """Estimates of size 1e4: log-weights beyond what exp can hold."""
     learner = BatchedLaplace(Exp3(arms=3, eta=40.0, gamma=0.01), epsilon=0.2, batch=1)
