@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from matplotlib.figure import Figure
 
 import overclaim
 from overclaim.audit.execution.execution import HERE
@@ -20,6 +19,7 @@ from overclaim.reports.baseline import compare
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.formats import figures, terminal
+from overclaim.reports.formats.drawing import matplotlib_library
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
@@ -144,7 +144,7 @@ CLAIMED = {"epsilon": 1.0, "delta": 0.1}
 
 
 def painted_limits(paint):
-    axes = Figure().subplots()
+    axes = matplotlib_library().figure.Figure().subplots()
     paint(axes)
     return axes.get_ylim()
 
