@@ -20,6 +20,8 @@ import numpy as np
 SEED_BITS = 64
 #: One thread at a time: the generators are global.
 _LOCK = threading.RLock()
+#: What draws nothing.
+_NO_DRAWS = {"seed", "get_state", "set_state", "getstate", "setstate"}
 #: Where NumPy takes entropy from for what is made without a seed.
 _ENTROPY: Any = np.random.bit_generator
 #: Legacy NumPy, whose own functions the stubs leave out.
@@ -97,7 +99,8 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
     """Install the generator; return what was where before, the last first."""
     if not _LOCK.acquire(blocking=False):
         raise ThreadsError("global generators are one for all threads, and another thread uses them: use processes")
-    first, second = (int(word) for word in rng.integers(2**SEED_BITS, size=2, dtype=np.uint64))
+    words = np.random.Generator.integers(rng, 2**SEED_BITS, size=2, dtype=np.uint64)  # a seed alone is no draw
+    first, second = map(int, words)
     patched: list[tuple[object, str, object]] = [(_ENTROPY, "randbits", _ENTROPY.randbits)]
     patched.append((np.random, "", _LEGACY.get_bit_generator()))
     _LEGACY.set_bit_generator(_BITS)
@@ -121,14 +124,29 @@ def _leave(patched: list[tuple[Any, str, Any]]) -> None:
 
 
 def _watched(rng: Any) -> list[tuple[ModuleType, str, Callable[..., object]]]:
-    """Return the functions whose noise a trace watches, on a generator that is watched."""
+    """Return the functions that a trace watches, on a generator that is watched: of noise, and of any other draw."""
     made = np.random.default_rng
+
+    def straying(draw: Callable[..., object]) -> Callable[..., object]:
+        def strayed(*args: object, **kwargs: object) -> object:
+            rng.recorder.stray()
+            return draw(*args, **kwargs)
+
+        return strayed
+
+    drawing = [
+        (module, name, straying(draw))
+        for module in (np.random, random)
+        for name, draw in vars(module).items()
+        if type(getattr(draw, "__self__", None)) in (np.random.RandomState, random.Random) and name not in _NO_DRAWS
+    ]
 
     def default_rng(seed: Any = None) -> np.random.Generator:
         generator: np.random.Generator = type(rng)(np.random.PCG64(), rng.recorder) if seed is None else made(seed)
         return generator
 
     return [
+        *drawing,
         (np.random, "laplace", rng.laplace),
         (np.random, "normal", rng.normal),
         (np.random, "standard_normal", rng.standard_normal),

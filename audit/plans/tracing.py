@@ -12,9 +12,10 @@ from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, PairJson, check_pair
 from ..spaces.families import standard_pairs
 from ..statistics.digits import exceeds
-from ..traces.summary import call_rows, cause_of, fields_of, not_traced, worst_tracing
+from ..traces.summary import call_rows, cause_of, fields_of, not_traced, place_json, worst_tracing
 from ..traces.tape import UntraceableError
 from ..traces.trace_types import CallJson, PlaceJson, TracesJson
+from ..traces.upper import escape_of
 from .targets import source_place
 from .tasks import Prepared, Task
 
@@ -31,6 +32,7 @@ class TraceJson(TracesJson, total=False):
     runs: int
     calls: list[CallJson]
     infinite: bool
+    lost: PlaceJson | None
 
 
 def trace_task(task: Task) -> TraceJson:
@@ -60,6 +62,7 @@ def trace_task(task: Task) -> TraceJson:
     except UntraceableError as error:
         return {**head, "calls": [], "infinite": False, **not_traced(str(error))}
     upper = tracing.pair_upper
+    sampled = upper is not None and upper.how == "sampled"
     costly = upper is not None and exceeds(upper.epsilon, claim.epsilon)
     return {
         **head,
@@ -68,6 +71,7 @@ def trace_task(task: Task) -> TraceJson:
         "calls": call_rows(tracing, claim),
         **fields_of(tracing, claim),
         "infinite": upper is not None and math.isinf(upper.epsilon),
+        "lost": place_json(escape_of(tracing.traces)) if sampled else None,
         "cause": cause_of(tracing, claim) if costly else None,
     }
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...mechanisms.discrete import DiscreteLaplaceNoise
 from ...mechanisms.noise import Gaussian, Laplace
+from .form_arrays import numbers_of
 from .watched import Recorder, UnreadNoiseError
 
 #: diffprivlib's classes that compute their output from that of a class that is read.
@@ -57,7 +58,7 @@ def _randomise(kind: type, recorder: Recorder) -> Callable[..., object]:
     original = vars(kind)["randomise"]
 
     def randomise(self: object, value: object = None) -> object:  # those that choose take no value
-        name = f"diffprivlib {kind.__name__}"
+        name, value = f"diffprivlib {kind.__name__}", numbers_of(value)
         law = _law_of(self, kind.__name__)
         if law is None:
             raise UnreadNoiseError(f"{name} is not watched in a trace")
@@ -114,7 +115,7 @@ def _measure(kind: object, recorder: Recorder) -> Callable[..., object]:
     original = vars(kind)["__call__"]
 
     def measure(self: Any, arg: object) -> object:
-        law = Mapped(str(self.input_metric), str(self.output_measure), self.map)
+        law, arg = Mapped(str(self.input_metric), str(self.output_measure), self.map), numbers_of(arg)
         if law.measure not in ("MaxDivergence", "ZeroConcentratedDivergence"):
             raise UnreadNoiseError(f"OpenDP's {law.measure} is not watched in a trace")
         return recorder.measured(law, arg, lambda: original(self, arg), "OpenDP measurement")

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..encoding.places import Size
+from .forms import Form
 from .libraries import Mapped
-from .tape import Call, Shown, Tape, TapeEvent, UntraceableError, Values
+from .tape import Call, Draw, Drawn, Release, Shown, Tape, TapeEvent, UntraceableError, Values, site_of
 from .watched import CallSite
 
 #: Values that are shown, and scales of noise, differ where they are further apart than this share of their size.
@@ -21,6 +22,8 @@ APART = 1e-6
 #: A shown number below this share of the largest number of its run so far may be what rounding leaves of larger ones:
 #: it is compared by that share, or by 1 if that is less.
 _CANCELLED = 1e-4
+#: Factors of noise, and what noise leaves of a difference, differ by rounding up to this share of their size.
+ROUNDED = 1e-9
 #: Of an output of more values so many are shown.
 _SHOWN = 4
 #: Stands where one of two outputs has no value any more.
@@ -50,7 +53,10 @@ class Leak:
     number : int
         Of an output of several values the first that differs, from 1; 0 for what is no output.
     lost : CallSite or None
-        Where the trace lost track: a draw before it that is no noise call, or a noise call that differs itself.
+        Where the trace lost track: a draw before it that is no noise call, a use of noise that it does not follow, or
+        a noise call that differs itself.
+    words : str
+        What differs, where it is no value.
     """
 
     what: str
@@ -64,6 +70,7 @@ class Leak:
     events: int = 0
     number: int = 0
     lost: CallSite | None = None
+    words: str = ""
 
     @property
     def bypass(self) -> bool:
@@ -73,6 +80,8 @@ class Leak:
     @property
     def finding(self) -> str:
         """What differs, and whether a trace can say that nothing random hides it."""
+        if self.words:
+            return self.words
         if self.bypass:
             return f"{self.what}{f' {self.number}' if self.number else ''} depends on the inputs without noise"
         if self.what.startswith("noisy call"):
@@ -110,13 +119,15 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
         least = np.minimum(1.0, _CANCELLED * largest)
         if c is None or a is None or not of_one_kind(a, c):
             sound[:] = False
-        elif isinstance(a, Shown):
-            sound &= ~_apart(a.value, c.value, least, APART / 10)
+        elif isinstance(a, Shown) and isinstance(c, Shown):
+            sound &= ~_apart(a.value, c.value, least, APART / 10, shifts=True)
+        elif isinstance(a, Release) and isinstance(c, Release) and not same_noise(a.form, c.form):
+            sound[:] = False
         if not sound.any():
             raise UntraceableError(
                 "with the same outputs and the same generator it does not do the same again: it draws from elsewhere"
             )
-        calls += isinstance(a, Call)
+        calls += isinstance(a, Call | Drawn)
         told &= ~_lost((a, b, c), runs)
         if not told.any():
             return None
@@ -124,6 +135,8 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
             return None  # some run is no replay by now
         if a is None or b is None or not of_one_kind(a, b):
             return replace(_other_call(a, b, calls, runs), events=events)
+        if isinstance(a, Release) and isinstance(b, Release) and not same_noise(a.form, b.form):
+            return replace(_other_noise("a number", a.form, b.form, runs), events=events, round=a.round, lost=a.place)
         if isinstance(a, Shown) and isinstance(b, Shown):
             parted = _apart(a.value, b.value, least, APART) & sound & told
             if parted.any():
@@ -157,6 +170,11 @@ def of_one_kind(a: TapeEvent, b: TapeEvent) -> bool:
     """
     if isinstance(a, Shown) or isinstance(b, Shown):
         return isinstance(a, Shown) and isinstance(b, Shown) and (a.what, a.round) == (b.what, b.round)
+    if isinstance(a, Release) or isinstance(b, Release):
+        return type(a) is type(b) and a.round == b.round
+    if isinstance(a, Drawn) or isinstance(b, Drawn):
+        alike = isinstance(a, Drawn) and isinstance(b, Drawn) and (a.round, a.shape) == (b.round, b.shape)
+        return alike and _same_law(a.law, b.law)
     same = a.law is not None or (a.name, a.place) == (b.name, b.place)
     return same and a.round == b.round and np.shape(a.value) == np.shape(b.value) and _same_law(a.law, b.law)
 
@@ -186,36 +204,63 @@ def _beyond(a: Any, b: Any, least: Any, tolerance: float) -> Any:
     return ~(near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 
-def _apart(a: Values, b: Values, least: Floats, tolerance: float) -> NDArray[np.bool_]:
-    """Tell in which runs two values that are shown differ: (runs,)."""
+def _apart(a: Values, b: Values, least: Floats, tolerance: float, *, shifts: bool = False) -> NDArray[np.bool_]:
+    """Tell in which runs two values that are shown differ: (runs,). The shifts of forms are looked at on request."""
     runs = least.size
     if np.shape(a) != np.shape(b):
         return np.ones(runs, dtype=bool)
     if a.dtype == object:
-        pairs = ((a[:, run], b[:, run], float(least[run])) for run in range(runs))
-        return np.array([any(map(_differ, left, right, repeat(size))) for left, right, size in pairs])
+        first, second = a.reshape(-1, runs), b.reshape(-1, runs)
+        pairs = ((first[:, run], second[:, run], float(least[run])) for run in range(runs))
+        return np.array([any(map(_differ, left, right, repeat(size), repeat(shifts))) for left, right, size in pairs])
     apart = _beyond(a, b, least, tolerance) if a.dtype.kind in "fc" else a != b
     parted: NDArray[np.bool_] = apart.reshape(-1, runs).any(axis=0)
     return parted
 
 
-def _differ(a: object, b: object, least: float = 0.0) -> bool:
+def _differ(a: object, b: object, least: float = 0.0, shifts: bool = False) -> bool:
+    if type(a) is Form or type(b) is Form:
+        if not (type(a) is Form and type(b) is Form and same_noise(a, b)):
+            return True
+        return (shifts or not a.coefficients) and bool(_beyond(a.shift, b.shift, least, APART))
     if isinstance(a, float) and isinstance(b, float):
         return bool(_beyond(a, b, least, APART))
     return type(a) is not type(b) or bool(a != b)
 
 
+def same_noise(a: Form, b: Form) -> bool:
+    """Tell whether two forms have the same coefficients, within rounding."""
+    one, other = a.coefficients, b.coefficients
+    return one.keys() == other.keys() and all(abs(c - other[k]) <= ROUNDED * abs(c) for k, c in one.items())
+
+
+def _other_noise(what: str, a: Any, b: Any, runs: int) -> Leak:
+    """Return the leak of numbers of which one is a form whose noise has other factors than the other's."""
+    form = a if type(a) is Form else b
+    known: list[dict[int, float]] = [one.coefficients if type(one) is Form else {} for one in (a, b)]
+    factors = [[of.get(key, 0.0) for of in known] for key in (*known[0], *known[1])]
+    here, there = next((pair for pair in factors if abs(pair[0] - pair[1]) > ROUNDED * abs(pair[0])), (0.0, 0.0))
+    words = f"{what} has noise with other factors for the other input"
+    place = site_of(form.where)
+    return Leak(what, 0, place, f"{here:.6g} x noise", f"{there:.6g} x noise", runs, runs, lost=place, words=words)
+
+
 def _largest_number(event: TapeEvent | None, runs: int) -> Floats:
     """Return the largest floating-point number of an event, in size, for every run: 0 where it has none."""
     largest = np.zeros(runs)
-    for part in () if event is None else (event.value, event.output) if isinstance(event, Call) else (event.value,):
+    parts: tuple[Any, ...] = () if event is None or isinstance(event, Drawn) else (event.value,)
+    for part in (*parts, event.output) if isinstance(event, Call) else parts:
         value = np.asarray(part)
         if value.dtype == object and value.shape[-1:] == (runs,):
-            value = np.array([[x if isinstance(x, float) else 0.0 for x in row] for row in value.reshape(-1, runs)])
+            value = np.array([[_size_of(x) for x in row] for row in value.reshape(-1, runs)])
         if value.dtype.kind in "fc" and value.size and value.shape[-1:] == (runs,):
             size = np.abs(value.reshape(-1, runs))
             largest = np.maximum(largest, np.where(np.isfinite(size), size, 0.0).max(axis=0))
     return largest
+
+
+def _size_of(value: object) -> float:
+    return value.shift if type(value) is Form else value if isinstance(value, float) else 0.0
 
 
 def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
@@ -227,9 +272,16 @@ def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
             what, a.round, None, f"of shape {first.shape}", f"of shape {second.shape}", int(parted.sum()), runs
         )
     sides = [value.reshape(-1, runs)[:, run].tolist() for value in (first, second)]
+    unlike = [both for both in zip(*sides, strict=False) if _differ(*both)]
+    lost = None
+    if unlike and all(Form in map(type, both) for both in unlike):  # else a number differs that has no noise
+        one, other = unlike[0]
+        if not (type(one) is type(other) and same_noise(one, other)):
+            return replace(_other_noise(what, one, other, runs), round=a.round, runs=int(parted.sum()))
+        lost = site_of(one.where)
     here, there = _from_difference(*sides)
     number = _number_of_difference(*sides) if a.what == "output" else 0
-    return Leak(what, a.round, None, here, there, int(parted.sum()), runs, number=number)
+    return Leak(what, a.round, None, here, there, int(parted.sum()), runs, number=number, lost=lost)
 
 
 def _number_of_difference(left: list[object], right: list[object]) -> int:
@@ -263,28 +315,51 @@ def _word(value: object) -> str:
         return "nothing more"
     if isinstance(value, Size):
         return f"a {value.kind} of {value.parts} part{'s' * (value.parts != 1)}"
+    if type(value) is Form:
+        return f"{value.tape.concrete(value):.6g}"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _other_call(a: TapeEvent | None, b: TapeEvent | None, number: int, runs: int) -> Leak:
     """Return the leak of a call that the other run does not make, or makes elsewhere, in another shape or law."""
-    first = a if isinstance(a, Call) else b if isinstance(b, Call) else None
-    round_ = first.round if first else 0
-    at = f"noisy call {number + (not isinstance(a, Call))}"
-    place = first.place if first else None
-    return Leak(at, round_, place, _said(a), _said(b), runs, runs, lost=place or CallSite("?", 1))
+    first = next((event for event in (a, b) if isinstance(event, Call | Drawn)), None)
+    if first is None:
+        return _unlike_use(a, b, runs)
+    round_, place = first.round, first.place
+    at = f"noisy call {number + (not isinstance(a, Call | Drawn))}"
+    around = [event.loc for event in (a, b) if isinstance(event, Drawn)]
+    swapped = len(around) == 2 and around[0] == around[1] != 0.0
+    hint = f"its location is {around[0]:g} for both inputs: are loc and scale swapped?" if swapped else ""
+    return Leak(at, round_, place, _said(a), _said(b), runs, runs, hint=hint, lost=place)
 
 
-def lost_track(leak: Leak, tapes: Sequence[Tape]) -> CallSite | None:
-    """Return where a trace lost track before two runs part; None where nothing random but noise calls came before."""
-    draws = [draw for tape in tapes if (draw := tape.other_draw) is not None]
+def lost_track(leak: Leak, tapes: Sequence[Tape], others: Sequence[Draw] = ()) -> CallSite | None:
+    """Return where a trace lost track before two runs part; None where nothing random but noise calls came before.
+
+    Parameters
+    ----------
+    others : sequence of Draw
+        Where it lost track of noise.
+    """
+    draws = [*others, *(draw for tape in tapes if (draw := tape.other_draw) is not None)]
     of_zero = [{draw.events: draw for draw in tape.of_zero} for tape in tapes]
-    draws += [draw for events, draw in of_zero[0].items() if all(events in others for others in of_zero)]
+    draws += [draw for events, draw in of_zero[0].items() if all(events in each for each in of_zero)]
     before = [draw for draw in draws if draw.events <= leak.events]
     return min(before, key=lambda draw: draw.events).place if before else leak.lost
 
 
+def _unlike_use(a: TapeEvent | None, b: TapeEvent | None, runs: int) -> Leak:
+    """Return the leak of a number with noise that is used otherwise than linearly for one input alone."""
+    used = next((event for event in (a, b) if isinstance(event, Release)), None)
+    place = used.place if used is not None else CallSite("?", 1)
+    here, there = ("used" if isinstance(event, Release) else "not used" for event in (a, b))
+    words = "a number with noise decides something for one input alone"
+    return Leak("number", 0 if used is None else used.round, place, here, there, runs, runs, lost=place, words=words)
+
+
 def _said(event: TapeEvent | None) -> str:
+    if isinstance(event, Drawn):
+        return f"{event.name} at {event.place}, {event.shape[:-1]} of {event.law}"
     if isinstance(event, Call):
         law = "an outcome" if event.law is None else str(event.law)
         return f"{event.name} at {event.place}, {np.shape(event.value)[:-1]} of {law}"
@@ -309,15 +384,10 @@ def _same_input(value: object, other: object) -> bool:
     return not _beyond(a.astype(float), b.astype(float), sizes.max(initial=0.0), APART).any()
 
 
-def last_call(left: list[TapeEvent], right: list[TapeEvent], runs: int) -> tuple[str, CallSite | None]:
+def last_call(calls: Sequence[tuple[Call, Call]]) -> tuple[str, CallSite | None]:
     """Return the last call whose inputs differ before the runs part, in words, and its place."""
     words: tuple[str, CallSite | None] = "", None
-    number = 0
-    for a, b in zip(left, right, strict=False):
-        if not of_one_kind(a, b) or (isinstance(a, Shown) and _apart(a.value, b.value, np.zeros(runs), APART).any()):
-            break
-        if isinstance(a, Call):
-            number += 1
-            if a.value.dtype == object or not _same_input(a.value, b.value):
-                words = f"before it the inputs of noisy call {number} ({a.place}, {a.name}) differ", a.place
+    for number, (a, b) in enumerate(calls, start=1):
+        if a.value.dtype == object or not _same_input(a.value, b.value):
+            words = f"before it the inputs of noisy call {number} ({a.place}, {a.name}) differ", a.place
     return words

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,14 @@ from ..play.attributes import WithAttributes
 from ..play.mechanism_runs import called
 from ..play.pairs import Pair
 from ..play.transcripts import feeding, play_rounds
-from ..play.unseeded import Unseeded
+from ..play.unseeded import CalledOneByOne
+from .form_arrays import arrays_of_forms
+from .forms import Form
 from .libraries import watched_libraries
-from .parting import Leak, last_call, lost_track, lost_words, of_one_kind, parting, without_noise
-from .tape import Call, Tape, TapeEvent, UntraceableError
-from .watched import UnreadNoiseError, settled
+from .parting import Leak, last_call, lost_words, parting, without_noise
+from .released import Released
+from .tape import Call, Drawn, Following, Release, Shown, Tape, TapeEvent, UntraceableError, site_of
+from .watched import CallSite, UnreadNoiseError
 
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
@@ -42,35 +47,41 @@ class Trace:
     left, right : lists of events
     leak : Leak or None
     runs : int
+    calls : list of (Call, Call)
+        The noise calls for both inputs, up to where the runs part.
     watched : bool
         Whether any noise was asked for where it is watched, be it of scale 0.
     bare : str
         Which input differs and gets noise of scale 0, if one does: few runs may show it, so no replay rules it out.
     lost : str
         Which call's output rounding has taken from a replay, if one's: what follows was not compared there.
+    exact : bool
+        Whether every run does the same as these: no branch, no index and no shift depends on noise.
+    escaped : CallSite or None
+        Where a branch, an index, a plain number or the shift of other noise first depends on noise that is followed.
     """
 
     left: list[TapeEvent]
     right: list[TapeEvent]
     leak: Leak | None
     runs: int
+    calls: list[tuple[Call, Call]]
     watched: bool = True
     bare: str = ""
     lost: str = ""
-
-    @property
-    def calls(self) -> list[tuple[Call, Call]]:
-        """The noisy calls in both worlds, up to where the runs part."""
-        pairs = []
-        for left, right in zip(self.left, self.right, strict=False):
-            if not of_one_kind(left, right):
-                break
-            if isinstance(left, Call) and isinstance(right, Call):
-                pairs.append((left, right))
-        return pairs
+    exact: bool = False
+    escaped: CallSite | None = None
 
 
-def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = False) -> Trace:
+def trace(
+    playing: Playing,
+    seed: int,
+    block: int,
+    runs: int,
+    *,
+    following: Following = Following.FORMS,
+    foreign: bool = False,
+) -> Trace:
     """Record a block in the left world and replay it in the right.
 
     A control replays the left world with every frozen output moved by more than rounding: a run in which the control
@@ -78,50 +89,109 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
 
     Parameters
     ----------
-    plain : bool
-        Whether the target draws from a generator of NumPy's: then the places where it draws noise for a value are
-        looked for first.
+    following : Following
+        How noise from a generator is followed.
+    foreign : bool
+        Whether the target is not ours: then arrays that it makes can hold forms.
 
     Raises
     ------
     UntraceableError
         If the control parts in every run: it draws from where nothing is watched, or hangs on rounding.
     """
-    direct: set[object] = set()
-    for left in (True, False) if plain else ():
-        direct |= _play(playing, left, Tape(seed, block, runs=runs), direct).direct
-    recorded = _play(playing, True, Tape(seed, block, runs=runs), direct)
-    control = _play(playing, True, Tape(seed, block, runs=runs, frozen=recorded.events, nudged=True), direct)
-    replayed = _play(playing, False, Tape(seed, block, runs=runs, frozen=recorded.events), direct)
+
+    def played(left: bool, frozen: list[TapeEvent], *, nudged: bool = False) -> Tape:
+        tape = Tape(seed, block, runs=runs, frozen=frozen, nudged=nudged, following=following)
+        return _play(playing, left, tape, foreign)
+
+    recorded = played(True, [])
+    control = played(True, recorded.events, nudged=True)
+    replayed = played(False, recorded.events)
     try:
         leak = parting(recorded.events, replayed.events, control.events, runs)
     except UntraceableError:
-        again = _play(playing, True, Tape(seed, block, runs=runs, frozen=recorded.events), direct)
+        again = played(True, recorded.events)
         parting(recorded.events, recorded.events, again.events, runs)  # says that it draws from elsewhere, if it does
         raise UntraceableError(
             "its replays differ: it draws from elsewhere, or hangs on the rounding of the noisy outputs"
         ) from None
     bare = without_noise(recorded, replayed)
+    released = Released(recorded, replayed, len(recorded.events) if leak is None else leak.events + 1)
+    leak, calls = _first(leak, released.leak(runs)), released.calls()
     if leak is not None:
-        after, place = last_call(recorded.events, replayed.events, runs)
-        alone = f"noise drawn at {recorded.alone[0]} was used before it was added to a value" if recorded.alone else ""
-        hints = filter(None, (bare or after, f"{alone}: what it is added to later has none here" if alone else ""))
-        astray = lost_track(leak, (recorded, replayed))
-        leak = replace(leak, hint="; ".join(hints), place=leak.place or place, lost=astray)
-    watched = any(tape.silent or any(isinstance(e, Call) for e in tape.events) for tape in (recorded, replayed))
+        after, place = last_call(calls)
+        place = leak.place or (recorded.overwritten if leak.what == "output" else None) or place
+        leak = replace(leak, hint=bare or leak.hint or after, place=place, lost=released.lost(leak))
+    watched = any(
+        tape.silent or any(isinstance(e, Call | Drawn) for e in tape.events) for tape in (recorded, replayed)
+    )
     lost = lost_words((recorded, replayed, control), runs)
-    return Trace(recorded.events, replayed.events, leak, runs, watched, bare, lost)
+    escaped = next((place for place in map(_escape, (recorded, replayed)) if place is not None), None)
+    alone = foreign and following is Following.FORMS and escaped is None
+    exact = alone and all(map(_draws_nothing_else, (recorded, replayed)))
+    return Trace(recorded.events, replayed.events, leak, runs, calls, watched, bare, lost, exact, escaped)
 
 
-def _play(playing: Playing, left: bool, tape: Tape, direct: set[object]) -> Tape:
-    tape.direct |= direct
+def _first(parted: Leak | None, unexplained: Leak | None) -> Leak | None:
+    """Return the leak that comes first; of two in one place the bypass."""
+    if parted is None or unexplained is None:
+        return parted or unexplained
+    return unexplained if unexplained.events < parted.events or parted.lost is not None else parted
+
+
+def _escape(tape: Tape) -> CallSite | None:
+    """Return where a branch, an index, a number or the shift of other noise first depends on noise."""
+    if tape.escaped is not None:
+        return tape.escaped.place
+    forms = [event.form for event in tape.events if isinstance(event, Release)]
+    for event in tape.events:
+        if isinstance(event, Shown) and event.value.dtype == object:
+            forms += [one for one in event.value.flat if type(one) is Form]
+    return next((site_of(form.where) for form in forms if form.adaptive and form.coefficients), None)
+
+
+def _draws_nothing_else(tape: Tape) -> bool:
+    """Tell whether nothing is random but noise that is followed."""
+    return tape.other_draw is None and not any(isinstance(event, Call) for event in tape.events)
+
+
+def _play(playing: Playing, left: bool, tape: Tape, foreign: bool) -> Tape:
     try:
-        playing(tape, left)
+        with arrays_of_forms() if foreign and tape.following is Following.FORMS else nullcontext():
+            playing(tape, left)
     except LearnerError as error:
         if isinstance(error.__cause__, UnreadNoiseError):  # our refusal, whichever code asked for the noise
             raise UntraceableError(str(error.__cause__)) from None
         raise
     return tape
+
+
+def _is_followed(playing: Playing, seed: int, runs: int, found: Trace) -> bool:
+    """Tell whether following noise changed nothing that a target shows: forms are no floats, and it may ask."""
+    sides = [(True, found.left)]
+    if found.exact and not any(isinstance(event, Release) for event in found.right):  # what is frozen is of the left
+        sides.append((False, found.right))
+    for left, events in sides:
+        plain = _play(playing, left, Tape(seed, 0, runs=runs, following=Following.NOT), foreign=True)
+        shown = [[event for event in one if isinstance(event, Shown)] for one in (plain.events, events)]
+        if any(a is None or b is None or not _same_values(a, b) for a, b in zip_longest(*shown)):
+            return False
+    return True
+
+
+def _same_values(a: Shown, b: Shown) -> bool:
+    if a.value.shape != b.value.shape:
+        return False
+    if a.value.dtype != object and b.value.dtype != object:
+        return bool(np.allclose(a.value, b.value, equal_nan=True)) if a.value.dtype.kind in "fc" else True
+    return all(map(_same_value, a.value.flat, b.value.flat))
+
+
+def _same_value(a: Any, b: Any) -> bool:
+    b = b.tape.concrete(b) if type(b) is Form else b
+    if isinstance(a, float | int) and isinstance(b, float | int):
+        return bool(np.isclose(a, b, rtol=1e-6, atol=0.0, equal_nan=True)) or abs(a - b) < 1e-9
+    return bool(a == b)
 
 
 def learner_playing(
@@ -201,11 +271,11 @@ def mechanism_playing(mechanism: Callable[..., object], left_data: object, right
 def _play_mechanism(mechanism: Callable[..., object], data: object, tape: Tape, runs: int) -> None:
     if getattr(mechanism, "batched", False):
         with at_play(mechanism)():
-            outputs = settled(called(mechanism, data, tape, runs))
+            outputs = called(mechanism, data, tape, runs)
         tape.show("output", np.asarray(outputs))
         return
     with watched_libraries(tape), at_play(mechanism)():
-        answer = settled(called(mechanism, data, tape.watched))
+        answer = called(mechanism, data, tape.watched)
     tape.show("output", _column(answer))
 
 
@@ -243,7 +313,7 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS) -> li
         if hasattr(target, "act") or isinstance(target, Scalar)
         else mechanism_playing(target, pair.left, pair.right, runs)
     )
-    recorded = [trace(playing, seed, block, runs, plain=plain) for block in range(PLAIN_RUNS if plain else 1)]
+    recorded = _blocks(playing, seed, runs, plain, foreign=not _ours(target))
     if not any(one.watched for one in recorded) and not _ours(target):
         leak = next((one.leak for one in recorded if one.leak), None)
         then = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
@@ -258,8 +328,29 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS) -> li
     return recorded
 
 
+def _blocks(playing: Playing, seed: int, runs: int, plain: bool, foreign: bool) -> list[Trace]:
+    """Return traces of some blocks: of one where every run does the same.
+
+    Where following noise changes what the target does, or makes it raise, noise is followed less far.
+    """
+    first, last, following = None, Following.AT_ONCE if plain or foreign else Following.FORMS, Following.FORMS
+    while first is None:
+        try:
+            first = trace(playing, seed, 0, runs, following=following, foreign=foreign)
+            if following is Following.FORMS is not last and not _is_followed(playing, seed, runs, first):
+                first = None
+        except (LearnerError, UntraceableError, MemoryError):
+            if following is last:
+                raise
+        following = following if first is not None else Following(following.value + 1)
+    if not plain or (first.exact and first.leak is None):
+        return [first]
+    others = range(1, PLAIN_RUNS)
+    return [first, *(trace(playing, seed, block, runs, following=following, foreign=foreign) for block in others)]
+
+
 def _ours(target: object) -> bool:
-    if isinstance(target, Unseeded | WithAttributes):
+    if isinstance(target, CalledOneByOne | WithAttributes):
         return _ours(target.mechanism)
     kind = getattr(target, "user_class", type(target))
     return str(kind.__module__).startswith(f"{__name__.partition('.')[0]}.")

@@ -98,6 +98,7 @@ def leak_json(leak: Leak | None) -> LeakJson | None:
         "bypass": leak.bypass,
         "finding": leak.finding,
         "seen": leak.seen,
+        "hint": leak.hint,
         "place": place_json(leak.place),
         "lost": place_json(leak.lost),
     }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
@@ -17,15 +19,20 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
 from ..execution.provenance import named_from_here
-from .watched import CallSite, Watched
+from .form_arrays import FormArray, numbers_of, of_library
+from .forms import Form, Line
+from .watched import CallSite, UnreadNoiseError, Watched
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = __name__.partition(".")[0]
 #: What stands between a noisy call and the line that asked for it.
 _BETWEEN = (
     *(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mechanisms.primitives", "mechanisms.noise")),
+    f"{_PACKAGE}.mechanisms.global_random.",
     "numpy.",
 )
+#: What calls the code under audit.
+_HARNESS = f"{_PACKAGE}.audit."
 #: By how much outputs are nudged in the control, over the largest of their size, their input's and the noise's: well
 #: above rounding, and so far below what is called a difference that a sound target may magnify it a thousandfold.
 NUDGE = 1e-14
@@ -80,7 +87,38 @@ class Shown:
     value: Values
 
 
-TapeEvent = Call | Shown
+@dataclass(frozen=True)
+class Drawn:
+    """Fresh noise that is followed: variables numbered from `first`, in a shape with the runs on the last axis.
+
+    `loc` is the number that it is drawn around, where it is one.
+    """
+
+    name: str
+    place: CallSite
+    round: int
+    law: Law
+    first: int
+    shape: tuple[int, ...]
+    loc: float = 0.0
+
+    @property
+    def variables(self) -> range:
+        """Their numbers."""
+        return range(self.first, self.first + math.prod(self.shape))
+
+
+@dataclass(frozen=True)
+class Release:
+    """A linear form that was used otherwise than linearly: its value is known from here on."""
+
+    place: CallSite
+    round: int
+    form: Form
+    value: float
+
+
+TapeEvent = Call | Shown | Drawn | Release
 
 
 @dataclass(frozen=True)
@@ -89,6 +127,18 @@ class Draw:
 
     events: int
     place: CallSite
+
+
+class Following(Enum):
+    """How noise that is drawn from a generator is followed.
+
+    As forms; until it is added to a number; not beyond the location that it is drawn around; or not at all.
+    """
+
+    FORMS = 0
+    EAGER = 1
+    AT_ONCE = 2
+    NOT = 3
 
 
 class Tape(Draws):
@@ -106,29 +156,117 @@ class Tape(Draws):
         Whether frozen outputs are moved a little, as rounding would.
     runs : int
         In the block.
+    following : Following
     """
 
     def __init__(
-        self, seed: int, block: int = 0, *, runs: int = 1, frozen: Sequence[TapeEvent] = (), nudged: bool = False
+        self,
+        seed: int,
+        block: int = 0,
+        *,
+        runs: int = 1,
+        frozen: Sequence[TapeEvent] = (),
+        nudged: bool = False,
+        following: Following = Following.FORMS,
     ) -> None:
         super().__init__(seed, Stage.TRACE, 0, 0, block)
         self.noises = Draws(seed, Stage.TRACE, 0, 1, block)
         self.plain = super().stream(Purpose.LEARNER)
         self.runs = runs
+        self.following = following
         self.frozen = [event for event in frozen if isinstance(event, Call)]
+        self.known = [event.value for event in frozen if isinstance(event, Release)]
         self.nudges = np.random.default_rng(block) if nudged else None
         self.events: list[TapeEvent] = []
         self.round = self._made = 0
-        self.direct: set[object] = set()
-        self.alone: list[CallSite] = []
+        self.drawn: list[float] = []  # the noise of every variable
+        self.released = 0
         self.silent: list[tuple[str, CallSite, object]] = []  # what was to get noise of scale 0
-        self.other_draw: Draw | None = None  # the first draw that is no noise call, or noise that is used otherwise
+        self.other_draw: Draw | None = None  # the first draw that is no noise call
+        self.escaped: Draw | None = None  # where a plain number, a bool or an index first depends on noise
+        self.overwritten: CallSite | None = None  # where a number with noise was replaced by one without
         self.of_zero: list[Draw] = []  # noise calls for 0: their noise may be meant for another value
 
-    def stray(self, where: CallSite | None = None) -> None:
-        """Note a draw that is no noise call, or noise that is used otherwise than for one value."""
+    @property
+    def eager(self) -> bool:
+        """Whether a sum of noise and a number is released at once, as a plain number."""
+        return self.following is Following.EAGER
+
+    def stray(self) -> None:
+        """Note a draw that is no noise call."""
         if self.other_draw is None:
-            self.other_draw = Draw(len(self.events), where or self.place())
+            self.other_draw = Draw(len(self.events), self.place())
+
+    def escape(self) -> None:
+        """Note that the code under audit has a plain number, a bool or an index that depends on noise."""
+        if self.escaped is None:
+            self.escaped = Draw(len(self.events), used())
+
+    def overwrite(self) -> None:
+        """Note that a number with noise is replaced by one without."""
+        self.overwritten = self.place()
+
+    def line(self) -> Line:
+        """Return the line of the code under audit that runs."""
+        frame = _caller()
+        return ("?", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+    def concrete(self, form: Form) -> float:
+        """Return the value of a form with the noise that was drawn."""
+        return form.shift + math.fsum(factor * self.drawn[key] for key, factor in form.coefficients.items())
+
+    def release(self, form: Form) -> float:
+        """Note that a form is released; return its value, in a replay that of the recorded run."""
+        if form.released is None:
+            value = self.concrete(form)
+            if self.released < len(self.known):
+                value = self.known[self.released]
+                if self.nudges is not None and math.isfinite(value):
+                    value += NUDGE * max(abs(value), abs(form.shift)) * float(self.nudges.choice([-1.0, 1.0]))
+            self.released += 1
+            form.released = value
+            self.events.append(Release(used(), self.round, form, value))
+        return form.released
+
+    def added(self, kind: Callable[[float], Law], loc: Any, scale: Any, size: Any, name: str) -> Any:
+        """Return a location plus fresh noise: forms.
+
+        Raises
+        ------
+        UnreadNoiseError
+            If a batched target draws noise for other than all its runs.
+        """
+        scales = np.asarray(scale, dtype=float)
+        asked = () if size is None else tuple(np.atleast_1d(size).tolist())
+        shape = np.broadcast_shapes(np.shape(loc), scales.shape, asked)
+        if self.runs > 1 and shape[-1:] != (self.runs,):
+            raise UnreadNoiseError(f"watched noise of a batched target must have the shape (..., runs), got {shape}")
+        if not scales.any():
+            self.silent.append((name, self.place(), loc))
+            return loc + (np.zeros(shape) if shape else 0.0)
+        column = shape if self.runs > 1 else (math.prod(shape), 1)
+        alike = scales.size == 1 or bool((scales == scales.flat[0]).all())
+        law = kind(float(scales.flat[0]) if alike else 1.0)
+        noise = np.asarray(law.sample(column, self.noises), dtype=float).reshape(shape)
+        if not alike:
+            noise = noise * scales
+        if self.following is Following.NOT:
+            made = loc + noise
+            return made if shape else float(made)
+        first, where, place = len(self.drawn), self.line(), self.place()
+        self.drawn += noise.reshape(-1).tolist()
+        if alike:
+            fixed = float(loc) if type(loc) in (int, float, np.float64) else 0.0
+            self.events.append(Drawn(name, place, self.round, law, first, column, fixed))
+        else:
+            each = np.broadcast_to(scales, shape).reshape(-1).tolist()
+            laws = [(first + i, kind(one)) for i, one in enumerate(each)]
+            self.events += [Drawn(name, place, self.round, law, number, (1, 1)) for number, law in laws]
+        forms = np.empty(noise.size, dtype=object)
+        forms[:] = [Form(self, 0.0, {first + i: 1.0}, where) for i in range(noise.size)]
+        bare: Any = forms.reshape(shape).view(FormArray) if shape else forms[0]
+        made = bare if np.ndim(loc) == 0 and type(loc) is not Form and loc == 0 else bare + loc
+        return numbers_of(made) if self.following is Following.AT_ONCE else made
 
     def zero(self) -> None:
         """Note that the next noise call has 0 as its value."""
@@ -138,14 +276,12 @@ class Tape(Draws):
         """Note what the adversary may see."""
         self.events.append(Shown(what, self.round, value))
 
-    def noise(
-        self, law: Law, shape: tuple[int, ...], value: object, name: str = "", where: CallSite | None = None
-    ) -> Any:
+    def noise(self, law: Law, shape: tuple[int, ...], value: object, name: str = "") -> Any:
         """Return noise, and note the call; in a replay, what leads to the frozen output."""
         if not bounds_something(law):
-            self.silent.append((name or "noise", where or self.place(), value() if callable(value) else value))
+            self.silent.append((name or "noise", self.place(), value() if callable(value) else value))
             return law.sample(shape, self.noises)
-        exact = np.asarray(value() if callable(value) else value)
+        exact = np.asarray(numbers_of(value() if callable(value) else value))
         if exact.ndim == 0 and exact == 0:
             self.zero()
         value = np.broadcast_to(exact, shape).copy()
@@ -153,7 +289,7 @@ class Tape(Draws):
         size = scale_of(law)
         output = value + law.sample(shape, self.noises) if before is None else self._nudged(before, value, size)
         made, lost = _made(value, output, size)
-        self._note(name, law, value, output, where, lost)
+        self._note(name, law, value, output, lost)
         return made
 
     def outcome(self, law: Callable[[], object], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
@@ -230,19 +366,13 @@ class Tape(Draws):
         law: object,
         value: Values,
         output: object,
-        where: CallSite | None = None,
         lost: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.events.append(Call(name or "noise", where or self.place(), self.round, law, value, output, lost))
+        self.events.append(Call(name or "noise", self.place(), self.round, law, value, output, lost))
 
     def place(self) -> CallSite:
         """Return where the noisy call that is being made is written."""
         return place()
-
-    def spot(self) -> object:
-        """Return the same to the instruction."""
-        frame = _caller()
-        return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
 def _made(value: Values, output: Values, scale: float | Floats) -> tuple[Values, NDArray[np.bool_] | None]:
@@ -276,7 +406,22 @@ def scale_of(law: object) -> float | Floats:
 def place() -> CallSite:
     """Return where the noisy call that is being made is written."""
     frame = _caller()
-    return CallSite("?", 1) if frame is None else CallSite(_relative(frame.f_code.co_filename), frame.f_lineno)
+    return CallSite("?", 1) if frame is None else site_of((frame.f_code.co_filename, frame.f_lineno))
+
+
+def used() -> CallSite:
+    """Return where the code under audit uses a number: not in a library that it calls."""
+    first = frame = _caller()
+    while frame is not None and of_library(frame):
+        frame = frame.f_back
+    if frame is None or f"{frame.f_globals.get('__name__', '')}.".startswith(_HARNESS):  # all of it is a library
+        frame = first
+    return CallSite("?", 1) if frame is None else site_of((frame.f_code.co_filename, frame.f_lineno))
+
+
+def site_of(line: Line) -> CallSite:
+    """Return a line as the place that reports name."""
+    return CallSite(_relative(line[0]), line[1])
 
 
 def _caller() -> FrameType | None:

@@ -25,6 +25,7 @@ class LeakJson(TypedDict, total=False):
     bypass: bool
     finding: str
     seen: str
+    hint: str
     place: PlaceJson | None
     lost: PlaceJson | None
 

@@ -19,10 +19,12 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
 from ...mechanisms.view import View
 from ..play.pairs import Pair, differing_losses
-from .branches import Branches, branches
+from .branches import SAMPLED, Branches, branches
 from .costs import composed_epsilon, laplace_shifts, path_cost
 from .parting import Leak
 from .replay import Trace, learner_playing, trace, traces
+from .tape import Shown
+from .watched import CallSite
 
 #: Runs of a block whose action is forced: paths that cost the same but for rounding.
 _FORCED = 2
@@ -135,6 +137,8 @@ def _largest(
         Whether Laplace noise may be composed exactly at a delta.
     """
     how = branches(target, pair)
+    if how is SAMPLED:
+        how = _of_forms(replays)
     if isinstance(pair, Pair) and pair.shows_nothing(claim.view):
         how = Branches("maximised", "the last round is not learned from")
     if how.both and not _both_played(replays[0], pair):
@@ -154,6 +158,21 @@ def _largest(
     if how.bound is not None:
         epsilon = float(how.bound.epsilon(claim.delta)[0])
     return epsilon, how, paths[which], int(values[which].argmax()), _gap([*replays, *paths])
+
+
+def _of_forms(replays: list[Trace]) -> Branches:
+    """Return on what the cost of a path depends, where noise was followed through the target's own code."""
+    if all(one.exact for one in replays):
+        return Branches("maximised", "no branch, no index and no input depends on noise")
+    escaped = escape_of(replays)
+    if escaped is None:
+        return SAMPLED
+    return replace(SAMPLED, reason=f"{SAMPLED.reason}: from {escaped} on code may decide by noise")
+
+
+def escape_of(replays: list[Trace]) -> CallSite | None:
+    """Return where a branch, an index, a number or other noise first depends on noise that was followed."""
+    return next((one.escaped for one in replays if one.escaped is not None), None)
 
 
 def _gap(traces: list[Trace]) -> str | None:
@@ -185,7 +204,8 @@ def _forced(target: Learner, pair: Pair, view: View, how: Branches, seed: int) -
 
 
 def _both_played(replay: Trace, pair: Pair) -> bool:
-    actions = next(e.value for e in replay.left if getattr(e, "what", "") == "action" and e.round == pair.t0 + 1)
+    shown = (event for event in replay.left if isinstance(event, Shown))
+    actions = next(event.value for event in shown if event.what == "action" and event.round == pair.t0 + 1)
     return len(np.unique(np.round(actions, 9), axis=-1).T) == 2
 
 
@@ -197,7 +217,7 @@ def _rests_on(how: Branches, replays: list[Trace]) -> tuple[str, ...]:
     paths = how.reason
     if how.how == "sampled":
         same = " (the inputs were the same in all of them)" if _fixed_inputs(replays) else ""
-        paths += f": the largest of {runs}{same}, another may cost more"
+        paths += f"{';' if ':' in paths else ':'} the largest of {runs}{same}, another may cost more"
     return (
         "the noise has the law that each call names",
         f"the {counted}: {_seen(replays, runs)}",
@@ -209,7 +229,7 @@ def _rests_on(how: Branches, replays: list[Trace]) -> tuple[str, ...]:
 def _seen(replays: list[Trace], runs: int) -> str:
     if any(one.lost for one in replays):
         return "whether anything else differs the replays do not tell"
-    return f"nothing else differed in {runs} replayed runs"
+    return f"nothing else differed in {'the paired run' if runs == 1 else f'{runs} replayed runs'}"
 
 
 def _fixed_inputs(replays: list[Trace]) -> bool:

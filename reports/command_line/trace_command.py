@@ -8,13 +8,14 @@ import click
 
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, UNDERPOWERED, Once, own_process, playing_command, say
-from .options import CALLED, CLAIMED, GAME, JSON, SURFACE, option
+from .options import CALLED, CLAIMED, GAME, JSON, MEASURE, SURFACE, option
 from .task_options import task_of
 
 
 @click.command(cls=Once)
 @click.argument("target")
 @CLAIMED
+@MEASURE
 @GAME
 @SURFACE
 @option("pair")

@@ -97,10 +97,13 @@ def _labelled(trace: TraceJson) -> list[tuple[str, str]]:
     leak, cause, lines = trace["leak"], trace.get("cause"), []
     if leak:
         lines.append(("Seen", leak["seen"]))
+        lines += [("Hint", leak["hint"])] if leak.get("hint") else []
     if leak and not leak["bypass"]:
         lines.append(("Lost track", f"at {leak['lost']['file']}:{leak['lost']['line']}" if leak["lost"] else "-"))
         lines.append(("Meaning", _MEANING))
         lines.append(("Next", f"overclaim check {trace['name']} tests the claim"))
+    if lost := trace.get("lost"):
+        lines.append(("Lost track", f"at {lost['file']}:{lost['line']}: what follows may depend on noise"))
     if cause and not leak:
         lines.append(("Cause", cause["text"]))
     own = trace["epsilon_upper_pair"]

@@ -166,13 +166,16 @@ def normal_sum(data, rng):
     [(0.0, 1e12), (1e12, 0.0), (0.0, 1e17), (0.0, 1e300), (0.0, np.inf), (np.inf, 0.0), (np.inf, -1e9)],
 )
 def test_what_rounding_takes_from_a_replay_is_no_leak(mechanism, left, right):
-    """A replay adds the frozen output less the value to the value: of 1e12 nothing was left of an output near 0."""
+    """A replay adds the frozen output less the value to the value: of 1e12 nothing is left of an output near 0."""
     traced = tracing(mechanism, DataPair([left], [right]), CLAIM)
     assert traced.leak is None
-    assert not traced.pair_upper.binds
     assert cause(traced, CLAIM).kind == "calls"
-    lost = abs(right) > abs(left)
-    assert ("whether anything else differs the replays do not tell" in traced.pair_upper.rests_on[1]) == lost
+    if mechanism is sums_of_runs:  # the others' noise is followed, and nothing is added again
+        assert not traced.pair_upper.binds
+        lost = abs(right) > abs(left)
+        assert ("whether anything else differs the replays do not tell" in traced.pair_upper.rests_on[1]) == lost
+    elif mechanism is not normal_sum:
+        assert traced.pair_upper.epsilon == pytest.approx(abs(right - left) * (1 + (mechanism is two_sums)))
 
 
 def in_one_line(data, rng):
@@ -186,12 +189,12 @@ def test_noise_for_a_value_and_bare_noise_may_stand_in_one_line():
     assert traced.pair_upper.epsilon == pytest.approx(2.0)
 
 
-def test_a_leak_says_that_bare_noise_was_used_before_it_met_its_value():
-    """The value is as private as it can be, and nothing told its author why it is called a leak."""
+def test_where_noise_was_used_before_it_met_its_value_the_trace_has_lost_track():
+    """The value is as private as it can be; what `float` returns nobody follows."""
     traced = tracing(lambda data, rng: data + float(rng.laplace(scale=1.0)), DataPair(1.0, 0.0), CLAIM)
-    assert "was used before it was added to a value: what it is added to later has none here" in str(traced.leak)
+    assert str(traced.leak.lost).startswith("tests/traces/test_faults.py:")
     other = tracing(lambda data, rng: [data, rng.laplace(data, 1.0)], DataPair(1.0, 0.0), CLAIM)
-    assert "was used before" not in str(other.leak)
+    assert other.leak.bypass
 
 
 @pytest.mark.parametrize("left", [0.0, 1.0])
@@ -383,9 +386,7 @@ def test_where_a_measure_has_no_sum_of_two_noises_nothing_else_is_blamed():
     claim = Claim(measure=RDP(4.0, 0.3))
     why = cause(tracing(two, DataPair(1, 0), claim), claim)
     assert why.kind == "law"
-    assert why.text.startswith(
-        "not known: with the laws that they name the noisy calls of the sampled paths cost at most"
-    )
+    assert why.text.startswith("not known: with the laws that they name the noisy calls cost at most")
     assert why.text.endswith("what they cost in epsilon at R\u00e9nyi order 4 is not known")
 
 
@@ -397,7 +398,7 @@ def test_a_scale_and_an_output_that_hang_on_the_data_leak_whatever_their_size(si
         return data[0] * size + rng.laplace(0.0, (1 + data[1]) * size)
 
     def beside(data, rng):
-        return ((data[0] + rng.laplace(0.0, 1.0)) + 3 * data[1]) * size
+        return [rng.laplace(data[0] * size, size), 3 * data[1] * size]
 
     def sound(data, rng):
         return (data[0] * size + rng.laplace(0.0, size)) / 3 + rng.laplace(0.0, size)
@@ -406,7 +407,7 @@ def test_a_scale_and_an_output_that_hang_on_the_data_leak_whatever_their_size(si
         assert tracing(mechanism, DataPair([0.0, 1.0], [0.0, 0.0]), CLAIM).leak is not None
     traced = tracing(sound, DataPair([1.0, 1.0], [0.0, 0.0]), CLAIM)
     assert traced.leak is None
-    assert traced.pair_upper.epsilon == pytest.approx(1.0)
+    assert traced.pair_upper.epsilon == pytest.approx(1 / 3)  # by the second noise
 
 
 @pytest.mark.parametrize(

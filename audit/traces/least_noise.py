@@ -1,0 +1,298 @@
+"""The least noise that explains a difference: z with A z = d, least in |z / sigma|_2 or in |z / b|_1.
+
+What is released is A x noise + shift, with A and the scales of the noise the same for both inputs, and d is the
+difference of the shifts. Noise and noise moved by z then give the same, so the release is as private as noise that
+moves by z. For normal noise the least |z / sigma|_2 is mu exactly: it is that of N(0, A S A') moved by d. For Laplace
+noise each |z / b|_1 bounds epsilon, at every point of the release; the least is found by linear programming.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats, Law
+from ...mechanisms.noise import Laplace
+from .parting import ROUNDED
+
+#: Singular values below this share of the largest are 0.
+_RANK = 1e-11
+#: The most numbers of a matrix that is solved.
+_MOST_CELLS = 2**23
+
+
+@dataclass(frozen=True)
+class Row:
+    """A released number: coefficients of noise variables, and its shift for both inputs.
+
+    Attributes
+    ----------
+    event : int
+        Which event of the tape released it.
+    number : int
+        Its number in what was shown, from 1; 0 where it was released inside.
+    """
+
+    coefficients: dict[int, float]
+    left: float
+    right: float
+    event: int = 0
+    number: int = 0
+
+    def uses(self, variables: range) -> bool:
+        """Tell whether some of these variables are in it."""
+        return any(key in variables for key in self.coefficients)
+
+    @property
+    def size(self) -> float:
+        """The size of the shifts."""
+        return max(abs(self.left), abs(self.right))
+
+    @property
+    def moved(self) -> float:
+        """By how much the shift moves: 0 where both are the same, numbers or not."""
+        same = self.left == self.right or (math.isnan(self.left) and math.isnan(self.right))
+        gap = 0.0 if same else self.right - self.left
+        return math.inf if math.isnan(gap) else gap
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What noise explains rows: by how much every variable moves, and a level from which it is counted.
+
+    Attributes
+    ----------
+    level, moved : dict of float
+        Of every variable: it is noise for `level` on the left and for `level + moved` on the right.
+    unexplained : int or None
+        The place of the first row that no noise explains together with those before it.
+    rest : float
+        What is left over of its difference.
+    """
+
+    level: dict[int, float]
+    moved: dict[int, float]
+    unexplained: int | None = None
+    rest: float = 0.0
+
+
+def explained(rows: Sequence[Row], laws: Sequence[Law]) -> Explained:
+    """Return the least noise that explains rows; `laws` are those of the variables."""
+    level: dict[int, float] = {}
+    moved: dict[int, float] = {}
+    first: tuple[int, float] | None = None
+    largest = max((row.size for row in rows if math.isfinite(row.size)), default=0.0)
+    for part in _parts(rows):
+        own = [rows[place] for place in part]
+        least = ROUNDED * max(max(row.size for row in own), min(1.0, 1e-4 * largest))
+        if not math.isfinite(least):
+            moved.update(_infinite(own))
+            continue
+        some = _Part.of(own, laws, least)
+        wrong = some.first_unexplained()
+        if wrong is not None:
+            found = (part[wrong[0]], wrong[1])
+            first = found if first is None or found < first else first
+            continue
+        level.update(zip(some.keys, some.solved(np.array([row.left for row in own])).tolist(), strict=True))
+        moved.update(zip(some.keys, some.least().tolist(), strict=True))
+    return Explained(level, moved, *(first or (None, 0.0)))
+
+
+def in_span(rows: Sequence[Row], others: Sequence[Row]) -> bool:
+    """Tell whether rows are combinations of others."""
+    both = [*others, *rows]
+    keys = sorted({key for row in both for key in row.coefficients})
+    if not keys:
+        return True
+    if len(both) * len(keys) > _MOST_CELLS:
+        return False
+    matrix = _matrix(both, keys, np.ones(len(keys)))
+    ranks = [_Factored.of(part).values.size for part in (matrix, matrix[: len(others)])]
+    return ranks[0] == ranks[1]
+
+
+def _parts(rows: Sequence[Row]) -> list[list[int]]:
+    """Return the places of rows that share variables, directly or by others."""
+    parent: dict[int, int] = {}
+
+    def root(key: int) -> int:
+        while parent.setdefault(key, key) != key:
+            parent[key] = key = parent[parent[key]]
+        return key
+
+    for row in rows:
+        first, *others = row.coefficients or [-1]
+        for key in others:
+            parent[root(key)] = root(first)
+    parts: dict[int, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        parts[root(next(iter(row.coefficients))) if row.coefficients else -1 - place].append(place)
+    return list(parts.values())
+
+
+def _infinite(rows: Sequence[Row]) -> dict[int, float]:
+    """Return how much variables move for rows some of which are no numbers: without end where such a one differs."""
+    return {
+        key: math.inf if row.moved else 0.0
+        for row in sorted(rows, key=lambda row: row.moved != 0)
+        for key in list(row.coefficients)[:1]
+    }
+
+
+def _matrix(rows: Sequence[Row], keys: Sequence[int], scales: Floats) -> Floats:
+    """Return the coefficients in scales of the noise, each row of length 1."""
+    column = {key: place for place, key in enumerate(keys)}
+    matrix = np.zeros((len(rows), len(keys)))
+    for i, row in enumerate(rows):
+        for key, factor in row.coefficients.items():
+            matrix[i, column[key]] = factor
+    matrix *= scales
+    lengths = np.sqrt(np.square(matrix).sum(axis=1, keepdims=True))
+    return matrix / np.where(lengths > 0, lengths, 1.0)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows that share variables, as a matrix: A in scales of the noise, its rows divided by their lengths."""
+
+    rows: Sequence[Row]
+    keys: list[int]
+    laplace: NDArray[np.bool_]
+    scales: Floats
+    matrix: Floats
+    lengths: Floats
+    tolerance: float
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], laws: Sequence[Law], tolerance: float) -> _Part:
+        keys = sorted({key for row in rows for key in row.coefficients})
+        if len(rows) * len(keys) > _MOST_CELLS:
+            raise MemoryError(f"{len(rows):,} numbers with {len(keys):,} noise variables are more than a trace solves")
+        scales = np.array([_scale(laws[key]) for key in keys])
+        laplace = np.array([isinstance(laws[key], Laplace) for key in keys], dtype=bool)
+        lengths = np.array(
+            [math.hypot(*(factor * _scale(laws[key]) for key, factor in row.coefficients.items())) for row in rows]
+        )
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        return cls(rows, keys, laplace, scales, _matrix(rows, keys, scales), lengths, tolerance)
+
+    @property
+    def moved(self) -> Floats:
+        return np.array([row.moved for row in self.rows])
+
+    @cached_property
+    def whole(self) -> _Factored:
+        """The matrix, to be solved."""
+        return _Factored.of(self.matrix)
+
+    @property
+    def right(self) -> Floats:
+        """By how much the rows move, in the matrix's units."""
+        return self.moved / self.lengths
+
+    def first_unexplained(self) -> tuple[int, float] | None:
+        """Return the first row that no noise explains with those before it, and what is left over; None if none."""
+        if self._explains(self.whole.solved(self.right)):
+            return None
+        low, high = 0, len(self.rows)
+        while high - low > 1:  # the first `low` rows are explained
+            middle = (low + high) // 2
+            some = _Factored.of(self.matrix[:middle]).solved(self.right[:middle])
+            low, high = (middle, high) if self._explains(some, middle) else (low, middle)
+        before = _Factored.of(self.matrix[:low]).solved(self.right[:low])
+        return low, float(self.moved[low] - self.matrix[low] @ before * self.lengths[low])
+
+    def _explains(self, solution: Floats, count: int | None = None) -> bool:
+        """Tell whether noise explains the first rows, but for rounding."""
+        rest = np.abs(self.right[:count] - self.matrix[:count] @ solution) * self.lengths[:count]
+        return bool(rest.max(initial=0.0) <= self.tolerance)
+
+    def solved(self, shifts: Floats) -> Floats:
+        """Return levels of the variables that make up shifts, as far as they can."""
+        if len(self.rows) == len(self.keys) == 1:
+            return shifts / self.rows[0].coefficients[self.keys[0]]
+        return _cleaned(self.whole.solved(shifts / self.lengths)) * self.scales
+
+    def least(self) -> Floats:
+        """Return the least noise that explains the rows: of one kind alone where that will do, else of both."""
+        if not self.moved.any():
+            return np.zeros(len(self.keys))
+        if len(self.rows) == len(self.keys) == 1:
+            return self.moved / self.rows[0].coefficients[self.keys[0]]
+        return _cleaned(self._of_kinds()) * self.scales
+
+    def _of_kinds(self) -> Floats:
+        for of_kind, least in ((self.laplace, _least_sum), (~self.laplace, _least_squares)):
+            if of_kind.any():
+                part = self.whole if of_kind.all() else _Factored.of(self.matrix[:, of_kind])
+                solution = np.zeros(len(self.keys))
+                solution[of_kind] = least(part, self.right)
+                if self._explains(solution):
+                    return solution
+        return self.whole.solved(self.right)
+
+
+@dataclass(frozen=True)
+class _Factored:
+    """A matrix by its singular values, those that are 0 but for rounding left out."""
+
+    matrix: Floats
+    left: Floats
+    values: Floats
+    right: Floats
+
+    @classmethod
+    def of(cls, matrix: Floats) -> _Factored:
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        kept = int((values > _RANK * values.max(initial=0.0)).sum())
+        return cls(matrix, left[:, :kept], values[:kept], right[:kept])
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether there is one solution at most."""
+        return bool(self.values.size == self.matrix.shape[1])
+
+    def solved(self, right: Floats) -> Floats:
+        """Return the solution of least squares whose own squares are least."""
+        solution: Floats = self.right.T @ (self.left.T @ right / self.values)
+        return solution
+
+
+def _scale(law: Law) -> float:
+    return float(getattr(law, "scale", getattr(law, "sigma", 1.0)))
+
+
+def _cleaned(solution: Floats) -> Floats:
+    """Return a solution without what rounding left in it."""
+    return np.where(np.abs(solution) > _RANK * np.abs(solution).max(initial=0.0), solution, 0.0)
+
+
+def _least_squares(part: _Factored, right: Floats) -> Floats:
+    return part.solved(right)
+
+
+def _least_sum(part: _Factored, right: Floats) -> Floats:
+    """Return the solution with the least sum of sizes: by linear programming, where there are several."""
+    own = part.solved(right)
+    if part.is_regular:
+        return own
+    from scipy.optimize import linprog  # slow to load, and few need it
+
+    matrix = part.matrix
+    sides = np.hstack([matrix, -matrix])
+    found = linprog(np.ones(sides.shape[1]), A_eq=sides, b_eq=matrix @ own, method="highs-ds")
+    if found.x is None:
+        return own
+    positive, negative = np.split(found.x, 2)
+    chosen = np.abs(positive - negative) > _RANK * np.abs(own).max()
+    better = np.zeros_like(own)
+    better[chosen] = _Factored.of(matrix[:, chosen]).solved(right)  # the programme's tolerance leaves out digits
+    exact = np.allclose(matrix @ better, matrix @ own, rtol=0.0, atol=1e-12 * np.abs(right).max())
+    return better if exact and np.abs(better).sum() < np.abs(own).sum() else own
