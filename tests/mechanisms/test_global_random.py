@@ -85,3 +85,27 @@ def test_it_nests_in_one_thread_and_is_refused_in_two():
         thread.start()
         thread.join()
         assert "use processes" in errors[0]
+
+
+def test_a_seed_is_no_draw_and_a_draw_is_told_with_its_place():
+    """Whatever was watched inside was not bounded, as the seeds of the generators were drawn from the same numbers."""
+
+    class Recorder:
+        strays = 0
+
+        def stray(self):
+            self.strays += 1
+
+    class Drawn(np.random.Generator):
+        recorder = Recorder()
+        laplace = normal = standard_normal = np.random.Generator.laplace
+
+    rng = Drawn(np.random.PCG64(0))
+    with global_random(rng):
+        np.random.laplace()
+        random.gauss()
+        assert rng.recorder.strays == 0
+        np.random.rand(2)
+        random.shuffle([1, 2])
+        np.random.seed(3)
+        assert rng.recorder.strays == 2

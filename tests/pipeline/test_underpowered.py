@@ -17,7 +17,7 @@ from overclaim.tests.support.command_line import overclaim
 
 OWN = """
 def ignores(data, rng):
-    return rng.normal()
+    return rng.random()
 
 
 def batched(data, draws, runs):
