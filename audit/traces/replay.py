@@ -240,7 +240,7 @@ def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: boo
     def learned(t: int, state: object) -> None:
         value = values_of(learner, view.channel, state)
         if value is not None:  # of a plain class, which plays one run, the list of its value
-            tape.show(view.channel, _column(settled(value[0])) if isinstance(value, list) else np.array(value))
+            tape.show(view.channel, _column(value[0]) if isinstance(value, list) else np.array(value))
 
     def see(t: int, played: Actions) -> None:
         if view.actions and not (view.without_own and t == pair.t0):
