@@ -11,6 +11,7 @@ from ..pipeline.given_losses import check_surface
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, PairJson, check_pair
 from ..spaces.families import standard_pairs
+from ..spaces.related import space_of
 from ..statistics.digits import exceeds
 from ..traces.summary import call_rows, cause_of, fields_of, not_traced, place_json, worst_tracing
 from ..traces.tape import UntraceableError
@@ -18,6 +19,11 @@ from ..traces.trace_types import CallJson, PlaceJson, TracesJson
 from ..traces.upper import escape_of
 from .targets import source_place
 from .tasks import Prepared, Task
+
+#: Pairs that are drawn by a schema: as many as a search begins with.
+_DRAWN = 48
+#: The most rounds that may differ one after the other: a trace plays each of them as often.
+_MOST_ROUNDS = 64
 
 
 class TraceJson(TracesJson, total=False):
@@ -33,6 +39,8 @@ class TraceJson(TracesJson, total=False):
     calls: list[CallJson]
     infinite: bool
     lost: PlaceJson | None
+    tried: int
+    of_losses: bool
 
 
 def trace_task(task: Task) -> TraceJson:
@@ -57,8 +65,11 @@ def trace_task(task: Task) -> TraceJson:
         "where": source_place(prepared.target),
     }
     pairs = _pairs(prepared)
+    free = not prepared.is_mechanism and prepared.pairs is None
     try:
-        tracing, pair = worst_tracing(prepared.traced, pairs, claim, seed=task.budget.seed)
+        tracing, pair = worst_tracing(
+            prepared.traced, pairs, claim, seed=task.budget.seed, others=_in_other_rounds if free else None
+        )
     except UntraceableError as error:
         return {**head, "calls": [], "infinite": False, **not_traced(str(error))}
     upper = tracing.pair_upper
@@ -67,6 +78,8 @@ def trace_task(task: Task) -> TraceJson:
     return {
         **head,
         "pair": pair.to_json(),
+        "tried": len(pairs),
+        "of_losses": isinstance(pair, Pair),
         "runs": sum(one.runs for one in tracing.traces),
         "calls": call_rows(tracing, claim),
         **fields_of(tracing, claim),
@@ -77,12 +90,24 @@ def trace_task(task: Task) -> TraceJson:
 
 
 def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
-    """Return the pairs to trace: those given, or the standard ones; raise ValueError for what cannot be shown."""
+    """Return the pairs to trace: those given, drawn by a schema, or the standard ones.
+
+    Raises
+    ------
+    ValueError
+        For what cannot be shown.
+    """
+    if prepared.searched_inputs is not None and prepared.is_mechanism:
+        drawn = space_of(prepared.searched_inputs, prepared.task.budget.seed).first(_DRAWN)
+        return [DataPair(one.left, one.right) for one in drawn]
     if prepared.is_mechanism:
         inputs = prepared.task.inputs()
         given = [(inputs["left"], inputs["right"])] if inputs else prepared.pairs or ()
         if not given:
-            raise ValueError(f"{prepared.task.target} is traced on two inputs: give left and right (--left, --right)")
+            raise ValueError(
+                f"{prepared.task.target} is traced on two inputs: give left and right (--left, --right), or a schema "
+                "of them (--inputs)"
+            )
         return [DataPair(*pair) for pair in given]
     check_surface(prepared.target, prepared.claim)
     if prepared.pairs is not None:
@@ -90,3 +115,12 @@ def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
             check_pair(pair, prepared.claim, prepared.target)
         return list(prepared.pairs)
     return standard_pairs(prepared.target, prepared.claim, prepared.rounds)
+
+
+def _in_other_rounds(pair: Pair | DataPair) -> list[Pair | DataPair]:
+    """Return a pair of losses with the round that differs in every other place."""
+    assert isinstance(pair, Pair)
+    worlds = [list(pair.left), list(pair.right)]
+    rows = [world.pop(pair.t0) for world in worlds]
+    places = [t0 for t0 in range(min(pair.rounds, _MOST_ROUNDS)) if t0 != pair.t0]
+    return [Pair(*([*w[:t0], row, *w[t0:]] for w, row in zip(worlds, rows, strict=True))) for t0 in places]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from ...learners.blame import extra_or_reason
+from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
 from ..statistics.digits import at_most, exceeds
 from .causes import cause, level_of_path
@@ -21,6 +22,7 @@ from .upper import Tracing, tracing
 from .watched import CallSite
 
 _Pair = TypeVar("_Pair")
+Others = Callable[[_Pair], Sequence[_Pair]]
 
 
 def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed: int = 0) -> TracesJson:
@@ -130,25 +132,45 @@ def cause_of(tracing: Tracing, claim: Claim) -> CauseJson | None:
     return None if why is None else why.to_json()
 
 
-def worst_tracing(target: object, pairs: Sequence[_Pair], claim: Claim, *, seed: int = 0) -> tuple[Tracing, _Pair]:
+def worst_tracing(
+    target: object, pairs: Sequence[_Pair], claim: Claim, *, seed: int = 0, others: Others[_Pair] | None = None
+) -> tuple[Tracing, _Pair]:
     """Return the traces of the first pair with a bypass, else that lost track, else with the largest bound.
+
+    Of several pairs those on which the target raises are left out.
+
+    Parameters
+    ----------
+    others : function, optional
+        Returns further pairs, given the worst of the first.
 
     Raises
     ------
     UntraceableError
         If the target draws in a way that is not watched.
+    LearnerError
+        If it raises on every pair.
     """
-    best: tuple[Tracing, _Pair] | None = None
+    best, error = None, None
     for pair in pairs:
-        outcome = tracing(target, pair, claim, seed=seed, every_pair=False)
+        try:
+            outcome = tracing(target, pair, claim, seed=seed, every_pair=False)
+        except LearnerError as raised:
+            error = raised
+            continue
         if outcome.leak is not None and outcome.leak.bypass:
             return outcome, pair
         if best is None or _size(outcome) > _size(best[0]):
             best = outcome, pair
-    assert best is not None
+    if best is None:
+        assert error is not None
+        raise error
     if best[0].leak is not None:
         return best
-    return tracing(target, best[1], claim, seed=seed), best[1]
+    whole = tracing(target, best[1], claim, seed=seed)
+    if others is None or whole.claim_upper is not None:
+        return whole, best[1]
+    return worst_tracing(target, [best[1], *others(best[1])], claim, seed=seed)
 
 
 def _size(outcome: Tracing) -> tuple[bool, float]:

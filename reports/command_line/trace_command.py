@@ -21,6 +21,7 @@ from .task_options import task_of
 @option("pair")
 @option("left", help="A mechanism's input in the left world.")
 @option("right", help="Its input in the right world.")
+@option("inputs")
 @CALLED
 @option("seed")
 @JSON
@@ -29,7 +30,8 @@ def trace(target: str, as_json: bool, **choices: Any) -> int:
     """Show where TARGET adds noise, and the epsilon that it costs.
 
     A run on the left input is paired with one on the right input, whose noisy outputs and other random numbers are the
-    same. Without a pair, TARGET is traced on the standard pairs: the first with a bypass, or the costliest, is shown.
+    same. Without a pair, TARGET is traced on the standard pairs, or on pairs by a schema of its inputs: the first with
+    a bypass, or the dearest, is shown.
 
     Exits 0 BOUNDED by no more than the claim; 1 BYPASS: an output depends on the inputs without noise; 3 BOUNDED by
     more, NOT BOUNDED (another run may cost more, or the trace has lost track) or NOT TRACED (no noise is watched); 2

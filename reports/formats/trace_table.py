@@ -10,8 +10,8 @@ import click
 
 from ...audit.statistics.digits import at_most
 from ...audit.statistics.measure_words import beside, is_epsilon, level_of, unit_of
-from ..sanitise import visible, visible_line
-from .terminal import colour, table, width
+from ..sanitise import json_text, visible, visible_line
+from .terminal import colour, shorten, table, width
 
 if TYPE_CHECKING:
     from ...audit.plans.tracing import TraceJson
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: The numbers of an input that are printed, and the calls of a run.
 _FEW_VALUES, _MOST_CALLS = 3, 40
+#: The most letters of an input that are printed.
+_MOST_LETTERS = 120
 _MEANING = (
     "a trace cannot bound this target: it follows added noise only, and this target also draws otherwise, or uses "
     "noise in another way"
@@ -88,6 +90,16 @@ def _result(trace: TraceJson) -> str:
     return f"no bound is known in {unit}{claimed}"
 
 
+def _inputs(trace: TraceJson) -> str:
+    """Return which of several pairs a trace is of: its inputs, of losses those of the round that differs."""
+    pair, sides = trace["pair"], [trace["pair"]["left"], trace["pair"]["right"]]
+    where = ""
+    if trace["of_losses"]:
+        where, sides = f"round {pair['round']}, ", [losses[pair["round"] - 1] for losses in sides]  # type: ignore[index]
+    left, right = (shorten(json_text(side), _MOST_LETTERS) for side in sides)
+    return f"the dearest of {trace['tried']} pairs: {where}left {left}, right {right}"
+
+
 def _at(place: PlaceJson | None) -> str:
     return "" if place is None else f" ({place['file']}:{place['line']})"
 
@@ -95,6 +107,8 @@ def _at(place: PlaceJson | None) -> str:
 def _labelled(trace: TraceJson) -> list[tuple[str, str]]:
     """Return the other lines: label and text."""
     leak, cause, lines = trace["leak"], trace.get("cause"), []
+    if trace.get("tried", 0) > 1 and trace["upper_scope"] != "claim":
+        lines.append(("Inputs", _inputs(trace)))
     if leak:
         lines.append(("Seen", leak["seen"]))
         lines += [("Hint", leak["hint"])] if leak.get("hint") else []
