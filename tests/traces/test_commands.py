@@ -367,3 +367,64 @@ def test_a_trace_is_of_the_attributes_that_are_audited(own_words):
 def test_a_mechanism_of_the_data_alone_is_told_how_it_is_traced(own_words):
     assert "--os-random" in run("trace", *own_words("alone"), code=4)
     assert "alone draws no noise in a way that is watched" in run("trace", *own_words("alone"), "--os-random", code=3)
+
+
+DEAREST = """
+import numpy as np
+
+
+def total(data, rng):
+    return sum(min(x, 3.0) for x in data) + rng.laplace(0, 2.0)
+
+
+class Late:
+    feedback = "full"
+    def __init__(self, arms, rounds, rng):
+        self.t, self.noise, self.total = 0, rng.laplace(0, 1.0, rounds), np.zeros(1)
+    def act(self):
+        return 0
+    def update(self, losses):
+        self.total = (2 if self.t == 2 else 1) * losses[0] + self.noise[self.t]
+        self.t += 1
+    def release(self):
+        return self.total
+"""
+
+
+def test_a_trace_of_a_schema_says_the_dearest_pair(tmp_path, monkeypatch):
+    """A trace took two inputs alone."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(DEAREST, encoding="utf-8")
+    schema = '{"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 5}, "minItems": 1, "maxItems": 3}'
+    words = ["trace", "own.py:total", "--epsilon", "1", "--inputs", schema, "--neighbours", "replace"]
+    printed = json.loads(run(*words, "--json", code=3))
+    assert (printed["trace_result"], printed["epsilon_upper"], printed["tried"]) == ("BOUNDED", 1.5, 48)
+    assert "the dearest of 48 pairs: left [" in " ".join(run(*words, code=3).split())
+
+
+def test_a_trace_of_a_learner_tries_every_round(tmp_path, monkeypatch):
+    """The round in which inputs differ was the first."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(DEAREST, encoding="utf-8")
+    words = ["trace", "own.py:Late", "--epsilon", "1", "--rounds", "4", "--arms", "1", "--surface", "release"]
+    printed = json.loads(run(*words, "--json", code=3))
+    assert (printed["epsilon_upper"], printed["pair"]["round"]) == (2.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "unit", "level"),
+    [
+        (["--gdp", "1"], "mu is at most 0.50", 0.5),
+        (["--zcdp", "1"], "rho is at most 0.13", 0.125),
+        (["--rdp", "2:1"], "epsilon is at most 0.25", 0.25),
+        (["--epsilon", "2", "--delta", "1e-5"], "epsilon is at most 2.00", None),
+    ],
+)
+def test_a_trace_takes_a_claim_in_any_measure(options, unit, level, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "def f(data, rng):\n    return sum(data) + rng.normal(0, 2.0)\n", encoding="utf-8"
+    )
+    words = ["trace", "own.py:f", *options, "--left", "[1]", "--right", "[0]"]
+    assert unit in run(*words)
+    assert json.loads(run(*words, "--json"))["upper"] == (None if level is None else pytest.approx(level, rel=1e-9))
