@@ -97,7 +97,9 @@ def _inputs(trace: TraceJson) -> str:
     if trace["of_losses"]:
         where, sides = f"round {pair['round']}, ", [losses[pair["round"] - 1] for losses in sides]  # type: ignore[index]
     left, right = (shorten(json_text(side), _MOST_LETTERS) for side in sides)
-    return f"the dearest of {trace['tried']} pairs: {where}left {left}, right {right}"
+    return (
+        f"the {'first' if trace['leak'] else 'dearest'} of {trace['tried']} pairs: {where}left {left}, right {right}"
+    )
 
 
 def _at(place: PlaceJson | None) -> str:
