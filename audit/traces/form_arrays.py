@@ -240,10 +240,11 @@ def _shifts(values: Any) -> Any:
 
 def _computed(function: Callable[..., Any], args: Any, kwargs: Any, tape: Follower | None) -> Any:
     """Return what a function makes of values whose forms are released."""
-    result = function(
-        *_deep(args, lambda value: _released(value)[0]),
-        **{name: _deep(_plain(value), lambda one: _released(one)[0]) for name, value in kwargs.items()},
-    )
+    released = _deep(list(args), lambda value: _released(value)[0])
+    named = {name: _deep(_plain(value), lambda one: _released(one)[0]) for name, value in kwargs.items()}
+    if tape is not None:
+        tape.compute((str(function), released, named))
+    result = function(*released, **named)
     return _covered(result, tape) if tape is not None else _wrapped(_as_objects(result))
 
 

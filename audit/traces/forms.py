@@ -40,6 +40,9 @@ class Follower(Protocol):
     def release(self, form: Form) -> float:
         """Note that a form is released; return its value, in a replay that of the recorded run."""
 
+    def compute(self, inputs: object) -> None:
+        """Note what a value is computed of, released values among it."""
+
     def escape(self) -> None:
         """Note that the code under audit has a plain number, a bool or an index that depends on noise."""
 
@@ -150,7 +153,7 @@ class Form:
         return self._scaled(value, divided=True)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return round(float(self)) if digits is None else computed(lambda x: round(x, digits), self)
+        return round(float(self)) if digits is None else computed(round, self, digits)
 
     def __getattr__(self, name: str) -> Any:
         ufunc = getattr(np, name, None)
@@ -170,6 +173,7 @@ def computed(function: Callable[..., Any], *values: Any) -> Any:
     """Return a function of forms, which are released: a form without noise, or what it is, where that is no float."""
     tape = next(value.tape for value in values if type(value) is Form)
     plain = [tape.release(value) if type(value) is Form else value for value in values]
+    tape.compute((str(function), plain))
     return covered(function(*plain), tape)
 
 

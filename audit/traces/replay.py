@@ -126,7 +126,8 @@ def trace(
         tape.silent or any(isinstance(e, Call | Drawn) for e in tape.events) for tape in (recorded, replayed)
     )
     lost = lost_words((recorded, replayed, control), runs)
-    escaped = next((place for place in map(_escape, (recorded, replayed)) if place is not None), None)
+    sites = (*map(_escape, (recorded, replayed)), _other_function(recorded, replayed))
+    escaped = next((place for place in sites if place is not None), None)
     alone = foreign and following is Following.FORMS and escaped is None
     exact = alone and all(map(_draws_nothing_else, (recorded, replayed)))
     return Trace(recorded.events, replayed.events, leak, runs, calls, watched, bare, lost, exact, escaped)
@@ -141,13 +142,21 @@ def _first(parted: Leak | None, unexplained: Leak | None) -> Leak | None:
 
 def _escape(tape: Tape) -> CallSite | None:
     """Return where a branch, an index, a number or the shift of other noise first depends on noise."""
-    if tape.escaped is not None:
-        return tape.escaped.place
+    if tape.deciding is not None:
+        return tape.deciding
     forms = [event.form for event in tape.events if isinstance(event, Release)]
     for event in tape.events:
         if isinstance(event, Shown) and event.value.dtype == object:
             forms += [one for one in event.value.flat if type(one) is Form]
     return next((site_of(form.where) for form in forms if form.adaptive and form.coefficients), None)
+
+
+def _other_function(left: Tape, right: Tape) -> CallSite | None:
+    """Return where something else than released values goes into a value that is computed of them, and differs."""
+    for one, other in zip_longest(left.computed, right.computed):
+        if one is None or other is None or one[0] != other[0]:
+            return (one or other)[1]
+    return None
 
 
 def _draws_nothing_else(tape: Tape) -> bool:
@@ -274,6 +283,7 @@ def _play_mechanism(mechanism: Callable[..., object], data: object, tape: Tape, 
             outputs = called(mechanism, data, tape, runs)
         tape.show("output", np.asarray(outputs))
         return
+    tape.answers = True
     with watched_libraries(tape), at_play(mechanism)():
         answer = called(mechanism, data, tape.watched)
     tape.show("output", _column(answer))

@@ -21,6 +21,7 @@ from ...mechanisms.noise import Projected
 from ..execution.provenance import named_from_here
 from .form_arrays import FormArray, numbers_of, of_library
 from .forms import Form, Line
+from .returned import is_returned
 from .watched import CallSite, UnreadNoiseError, Watched
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -184,6 +185,9 @@ class Tape(Draws):
         self.silent: list[tuple[str, CallSite, object]] = []  # what was to get noise of scale 0
         self.other_draw: Draw | None = None  # the first draw that is no noise call
         self.escaped: Draw | None = None  # where a plain number, a bool or an index first depends on noise
+        self.deciding: CallSite | None = None  # the same, where it goes elsewhere than into what is returned
+        self.answers = False  # whether what the code under audit returns is seen, and nothing else done with it
+        self.computed: list[tuple[bytes, CallSite]] = []  # of what values were computed that depend on released ones
         self.overwritten: CallSite | None = None  # where a number with noise was replaced by one without
         self.of_zero: list[Draw] = []  # noise calls for 0: their noise may be meant for another value
 
@@ -201,6 +205,12 @@ class Tape(Draws):
         """Note that the code under audit has a plain number, a bool or an index that depends on noise."""
         if self.escaped is None:
             self.escaped = Draw(len(self.events), used())
+        if self.deciding is None and not (self.answers and is_returned(_caller())):
+            self.deciding = used()
+
+    def compute(self, inputs: object) -> None:
+        """Note what a value is computed of, released values among it."""
+        self.computed.append((_text_of(inputs).encode(), used()))
 
     def overwrite(self) -> None:
         """Note that a number with noise is replaced by one without."""
@@ -417,6 +427,17 @@ def used() -> CallSite:
     if frame is None or f"{frame.f_globals.get('__name__', '')}.".startswith(_HARNESS):  # all of it is a library
         frame = first
     return CallSite("?", 1) if frame is None else site_of((frame.f_code.co_filename, frame.f_lineno))
+
+
+def _text_of(value: object) -> str:
+    """Return a text of arrays, numbers and lists of them that is the same for the same."""
+    if isinstance(value, np.ndarray):
+        return f"{value.shape} {value.dtype} {value.tolist()!r}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text_of, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {_text_of(one)}' for name, one in value.items())}}}"
+    return repr(value)
 
 
 def site_of(line: Line) -> CallSite:

@@ -160,6 +160,11 @@ def clipped(data, rng):
     return np.clip(np.round(sum(data) + rng.laplace(0, 1.0), 1), 0.0, 10.0)
 
 
+def returned(data, rng):
+    noisy = np.array(data, dtype=float) + rng.laplace(0, 1.0, len(data))
+    return {"all": [round(float(one), 2) for one in noisy], "first": max(0, noisy[0]), "size": len(data)}
+
+
 def from_globals(data, rng):
     with global_random(rng):
         return sum(data) + np.random.laplace(0, 1.0) + np.random.normal(0, 0.0)
@@ -189,6 +194,7 @@ SOUND = [
     (views, [1], [0], Claim(epsilon=1.0), 1.0),
     (momentum, [1, 0, 0], [0, 0, 0], Claim(measure=GDP(1.0)), 1.0),
     (clipped, [1], [0], Claim(epsilon=1.0), 1.0),
+    (returned, [1, 0], [0, 0], Claim(epsilon=1.0), 1.0),
     (from_globals, [1], [0], Claim(epsilon=1.0), 1.0),
     (difference, [1], [0], Claim(epsilon=1.0), 1.0),
 ]
@@ -255,11 +261,22 @@ def other_use(data, rng):
     return [noisy, noisy > 0] if sum(data) else [noisy, True]  # LINE other_use
 
 
+def hidden(data, rng):
+    return np.maximum(sum(data) + rng.laplace(0, 1.0), -50.0 * sum(data) - 50.0)  # LINE hidden
+
+
+def hidden_by_max(data, rng):
+    return max(sum(data) + rng.laplace(0, 1.0), -50.0 * sum(data) - 50.0)  # LINE hidden_by_max
+
+
 def response(data, rng):
     return sum(data) if rng.laplace() > -3 else 1 - sum(data)  # LINE response
 
 
-@pytest.mark.parametrize("mechanism", [adaptive, branching, indexing, converted, scaled, other_use, response])
+LOST = [adaptive, branching, indexing, converted, scaled, other_use, hidden, hidden_by_max, response]
+
+
+@pytest.mark.parametrize("mechanism", LOST)
 def test_where_a_trace_loses_track_it_says_so_and_no_more(mechanism):
     """Nothing of these is a bypass, and a sample of their runs bounds nothing."""
     outcome = tracing(mechanism, DataPair([1], [0]), Claim(epsilon=1.0))
