@@ -238,7 +238,10 @@ def test_what_releases_nothing_is_named(tmp_path, surface):
         f"class Own:\n    feedback = 'bandit'\n    def __init__(self, arms, rounds, rng): pass\n{methods}",
         encoding="utf-8",
     )
-    nothing = "overclaim: Own releases nothing noisy: audit the surface 'actions'\n"
+    nothing = (
+        "overclaim: Own has no method release, whose value is seen after each update: define it, or audit the surface "
+        "'actions'\n"
+    )
     words = [f"{file}:Own", "--epsilon", "1", "--surface", surface]
     assert run("trace", *words, code=2) == nothing
     assert run("check", *words, code=2) == nothing

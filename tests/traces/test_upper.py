@@ -129,7 +129,7 @@ def test_exact_values_of_releases_are_met():
         except NotExactError:
             continue
         if task.target.endswith("private-bandit-gaussian"):  # a path has the worse of two directions
-            worst = gaussian_epsilon(gaussian_mu_of(learner, pairs[0], claim.surface), claim.delta)
+            worst = gaussian_epsilon(gaussian_mu_of(learner, pairs[0], claim.view), claim.delta)
             assert exact <= worst
             exact = worst
         upper = tracing(learner, pairs[0], claim, every_pair=False).pair_upper
