@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from ..audit.plans.targets import literal
 from ..audit.play.data import UnreadableDataError, to_json
 from ..audit.statistics.measure_words import LEVELS, claimed_words
-from .reading import is_mechanism, measure_of, relation_words
+from .reading import is_mechanism, kind_words, measure_of, relation_words
 from .record_types import SIDES, ClaimRecord, Said
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ def _alike(
 def _name(claim: ClaimRecord) -> str:
     # A mechanism has neither losses nor surfaces, and a relation only where one was asked for.
     of_learner = [str(word) for word in map(claim.get, ("losses", "surface", "neighbours")) if word]
-    setting = [claim.get("calibration"), *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
+    own = [kind_words(claim)] if claim.get("scores") else []
+    setting = [claim.get("calibration"), *own, *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
     within = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
     return f"{claim['name']} {claimed_words(measure_of(claim))}{within}"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...audit.pipeline.blind_spot import TOO_FEW
-from ...audit.statistics.canary_words import ScoresJson, canaries_words, is_half, needed_words
+from ...audit.statistics.canary_words import INDEPENDENT, ScoresJson, canaries_words, is_half, needed_words
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import beside, claimed_words, unit_of
 from ..reading import answer_words, level, lower, measure_of, reason_of
@@ -101,5 +101,6 @@ def _ending(claim: ClaimRecord, scores: ScoresJson) -> list[tuple[str, str]]:
     if scores.get("reversed"):
         rows.append(("Next", "try -score: a higher score means included, and here the lower side tells more"))
     elif reason_of(claim) == TOO_FEW and scores.get("needed") is not None:
-        rows.append(("Next", "use more canaries, or give the scores of several trainings together"))
+        more = "use more trainings" if claim["design"] == INDEPENDENT else "use more canaries, or several trainings"
+        rows.append(("Next", f"{more}: their scores are audited together"))
     return rows

@@ -111,7 +111,7 @@ def test_every_format_shows_scores(record):
     assert "200 canaries" in page
     assert "a fair coin for each canary" in page
     assert "c.npy" in text
-    assert "c.npy" in junit(record)
+    assert 'name="c.npy epsilon 1 (one-run scores)"' in junit(record)
     places = [result["locations"][0]["physicalLocation"] for result in json.loads(sarif(record))["runs"][0]["results"]]
     assert all(place["artifactLocation"]["uri"].endswith(".npy") for place in places)
 
