@@ -113,6 +113,11 @@ def _scales(axes: Axes, x: str, y: str) -> str:
     return "".join(parts)
 
 
+def per_cent(value: float, _: object = None) -> str:
+    """Return a share in per cent: the ticks of an axis of shares."""
+    return f"{100 * value:g}%"
+
+
 def _line(x1: float, y1: float, x2: float, y2: float, *, width: float = 0.4) -> str:
     style = f"stroke: {LINE}; stroke-opacity: {0.6 if width < 0.5 else 1}; stroke-width: {width}"
     return f'\n<path d="M {x1:.2f} {y1:.2f} L {x2:.2f} {y2:.2f}" style="{style}"/>'
@@ -128,6 +133,7 @@ def standalone(svg: str, title: str, alternative: str) -> str:
     """Return matplotlib's SVG as a file of its own, on a white ground, with a title that readers of screens say."""
     for name, stand_in in COLOURS.items():
         svg = svg.replace(stand_in, ON_WHITE[name])
+    svg = svg.replace("<svg ", '<svg font-family="DejaVu Sans, sans-serif" ', 1)
     start = svg.index(">", svg.index("<svg")) + 1
     ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
     return f"{svg[:start]}\n<title>{escape(f'{title}: {alternative}')}</title>\n{ground}{svg[start:]}"

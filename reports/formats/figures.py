@@ -15,7 +15,7 @@ from ...learners.blame import extra_or_reason
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import exact_level, level, lower, measure_of
 from ..record_types import SIDES, ClaimRecord, EventRecord
-from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library
+from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library, per_cent
 from .roc import TITLE as ROC
 from .roc import roc
 
@@ -113,10 +113,6 @@ def _shape(values: Sequence[float | None]) -> list[float]:
     return [0.0 if v is None else v for v in values]
 
 
-def _per_cent(value: float, _: object = None) -> str:
-    return f"{100 * value:g}%"
-
-
 def _claimed(claim: ClaimRecord) -> tuple[float, float]:
     return claim["claimed"]["epsilon"], claim["claimed"].get("delta") or 0.0
 
@@ -158,7 +154,7 @@ def _tradeoff(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str
         axes.set_ylim(0, 1)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(matplotlib_library().ticker.FixedLocator([0, 0.25, 0.5, 0.75, 1]))
-            axis.set_major_formatter(_per_cent)
+            axis.set_major_formatter(per_cent)
         axes.text(0.97, 0.95, "measured", color=LEFT, ha="right", va="top", transform=axes.transAxes)
         axes.text(0.97, 0.86, "limit of the claim", color=BAD, ha="right", va="top", transform=axes.transAxes)
 
@@ -239,7 +235,7 @@ def _histogram(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, st
         for threshold in (event.get("lower"), event.get("upper")):
             if threshold is not None and low <= threshold <= high:
                 axes.axvline(threshold, ymax=0.86, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
-        axes.yaxis.set_major_formatter(_per_cent)
+        axes.yaxis.set_major_formatter(per_cent)
         axes.set_ylim(0, 1.3 * max([*share["left"], *share["right"], 1e-9]))
         axes.text(0.03, 0.97, "right world", color=RIGHT, ha="left", va="top", transform=axes.transAxes)
         axes.text(0.97, 0.97, "left world", color=LEFT, ha="right", va="top", transform=axes.transAxes)

@@ -11,7 +11,7 @@ from ...audit.statistics.measure_words import bound_words, claimed_words, unit_o
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import HELD_OUT, level, lower, measure_of, named_world
 from ..record_types import ClaimRecord
-from .drawing import BAD, INK, LEFT, available, draw, standalone
+from .drawing import BAD, INK, LEFT, available, draw, per_cent, standalone
 
 if TYPE_CHECKING:
     from ...mechanisms.measures.measure import Measure
@@ -43,6 +43,8 @@ def roc(claim: ClaimRecord) -> tuple[str, str, str]:
         axes.plot(*_threshold(claim, floor), color=LEFT, marker="o", markersize=5, linewidth=0)
         axes.set_xscale("log")
         axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(per_cent)
         axes.set_xlim(floor, 1)
         axes.set_ylim(floor, 1)
         for text, colour, height in (("scores", LEFT, 0.30), ("claim", BAD, 0.21), ("certified", INK, 0.12)):

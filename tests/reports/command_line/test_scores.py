@@ -187,6 +187,7 @@ def test_json_is_one_claim_and_a_picture_is_a_file(files):
     assert claim["scores"]["canaries"] == claim["runs"] == 400
     picture = (files / "roc.svg").read_text()
     assert "<title>ROC curve of the scores" in picture
+    assert all(f">{tick}</text>" in picture for tick in ("1%", "10%", "100%"))
     assert "#0" not in picture.replace("url(#", "").replace('href="#', "")
 
 
