@@ -49,9 +49,10 @@ SPARE = 3.0
 
 
 def fair_coins(inserted: ArrayLike, held_out: ArrayLike, *, seed: int = 0) -> tuple[_Floats, NDArray[np.bool_]] | None:
-    """Return scores with fair, independent coins, from two samples of independent scores.
+    """Return scores of fair, independent coins, from two samples of independent scores.
 
-    A coin says from which sample the next score comes. The order within a sample is not used.
+    How many inserted scores there would be with fair coins is drawn, and so are the scores that are left out. In the
+    order of the scores, equal ones by lot, the coins are fair and independent where both samples have one law.
 
     Returns
     -------
@@ -59,15 +60,17 @@ def fair_coins(inserted: ArrayLike, held_out: ArrayLike, *, seed: int = 0) -> tu
         None where a sample has too few scores for the coins that fell.
     """
     ins, outs = check_scores("inserted", inserted), check_scores("held_out", held_out)
-    n, rng = min(ins.size, outs.size), np.random.default_rng(seed)
-    coins = rng.random(max(0, int(2 * n - SPARE * math.sqrt(2 * n)))) < 0.5
-    many = int(coins.sum())
-    if not coins.size or many > ins.size or coins.size - many > outs.size:
+    rng = np.random.default_rng([seed, 1])  # and no stream of lots
+    n = min(ins.size, outs.size)
+    coins = max(0, int(2 * n - SPARE * math.sqrt(2 * n)))
+    many = int(rng.binomial(coins, 0.5))
+    if not coins or many > ins.size or coins - many > outs.size:
         return None
-    scores = np.empty(coins.size)
-    scores[coins] = rng.permutation(ins)[:many]
-    scores[~coins] = rng.permutation(outs)[: coins.size - many]
-    return scores, coins
+    kept = [
+        np.delete(sample, rng.choice(sample.size, sample.size - left, replace=False, shuffle=False))
+        for sample, left in ((ins, many), (outs, coins - many))
+    ]
+    return np.concatenate(kept), np.arange(coins) < many
 
 
 def epsilon_from_coins(
@@ -146,8 +149,12 @@ def level_from_coins(
 def _guesses(scores: ArrayLike, included: ArrayLike, seed: int) -> NDArray[np.bool_]:
     """Return which guesses are right, the uppermost, the lowermost, the second, and so on, (2 * half,)."""
     given, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
-    lot = np.random.default_rng(seed).permutation(given.size)
-    coins = coins[lot[np.argsort(-given[lot], kind="stable")]]
+    order = np.argsort(-given, kind="stable")
+    ranked = given[order]
+    if (ranked[1:] == ranked[:-1]).any():
+        lot = np.random.default_rng(seed).permutation(given.size)
+        order = lot[np.argsort(-given[lot], kind="stable")]
+    coins = coins[order]
     half = coins.size // 2
     right = np.empty(2 * half, dtype=np.bool_)
     right[0::2], right[1::2] = coins[:half], ~coins[::-1][:half]
