@@ -11,6 +11,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator, contextmanager
+from functools import partial
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
@@ -111,12 +112,27 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
         for module, name, function in _watched(rng):
             patched.append((module, name, getattr(module, name)))
             setattr(module, name, function)
+        patched.append((None, "", partial(_tell_draws, rng, _states())))
     return patched
+
+
+def _states() -> tuple[object, ...]:
+    """Return the states of the global generators."""
+    legacy = _BITS.state["state"]
+    return random.getstate(), legacy["pos"], legacy["key"].tobytes()
+
+
+def _tell_draws(rng: Any, before: tuple[object, ...]) -> None:
+    """Tell of draws by functions that were imported before: they are not patched."""
+    if _states() != before:
+        rng.recorder.stray()
 
 
 def _leave(patched: list[tuple[Any, str, Any]]) -> None:
     for module, name, value in reversed(patched):
-        if name:
+        if module is None:
+            value()
+        elif name:
             setattr(module, name, value)
         else:
             _LEGACY.set_bit_generator(value)
@@ -142,7 +158,10 @@ def _watched(rng: Any) -> list[tuple[ModuleType, str, Callable[..., object]]]:
     ]
 
     def default_rng(seed: Any = None) -> np.random.Generator:
-        generator: np.random.Generator = type(rng)(np.random.PCG64(), rng.recorder) if seed is None else made(seed)
+        if seed is not None:
+            return made(seed)
+        own = np.random.Generator.integers(rng, 2**SEED_BITS, dtype=np.uint64)  # a seed alone is no draw
+        generator: np.random.Generator = type(rng)(np.random.PCG64(int(own)), rng.recorder)
         return generator
 
     return [

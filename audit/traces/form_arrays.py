@@ -150,6 +150,7 @@ def numbers_of(value: Any) -> Any:
 def by_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Return what a ufunc makes of arrays of forms."""
     out = kwargs.pop("out", None)
+    alone = out is not None and sys.getrefcount(out[0]) <= _alone  # `x += noise`: nobody else has x
     plain = [_plain(value) for value in inputs]
     if "initial" in kwargs or "where" in kwargs:
         kwargs = {name: _plain(value) for name, value in kwargs.items()}
@@ -164,7 +165,40 @@ def by_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[s
         result = _settled(result, tape) if tape.eager else _wrapped(result)
     else:
         result = _computed(getattr(ufunc, method), plain, kwargs, tape)
-    return result if out is None or out[0] is None else _written(result, out[0])
+    if out is None or out[0] is None:
+        return result
+    rebound = alone and method == "__call__" and type(result) is FormArray and _owns(out[0], result)
+    return result if rebound else _written(result, out[0])
+
+
+#: How many references an array has that is changed in place, where one name has it alone.
+_alone = 0
+
+
+def _count_references() -> int:
+    """Return how many references an array has that is changed in place, where one name has it alone."""
+    counts: list[int] = []
+
+    class Counting(np.ndarray[Any, Any]):
+        def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+            return counted(ufunc, method, inputs, kwargs)
+
+    def counted(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        out = kwargs.pop("out", None)
+        counts.append(sys.getrefcount(out[0]))
+        return out[0]
+
+    own = np.zeros(1)
+    own += np.zeros(1).view(Counting)
+    return counts[0]
+
+
+_alone = _count_references()
+
+
+def _owns(out: Any, result: Any) -> bool:
+    """Tell whether an array is no view, and as large as what is written into it."""
+    return type(out) is np.ndarray and out.base is None and out.dtype == np.dtype(float) and out.shape == result.shape
 
 
 def _settled(result: Any, tape: Follower) -> Any:

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Floats, Law
 from ...mechanisms.noise import Laplace
 from .parting import ROUNDED
+from .tape import UntraceableError
 
 #: Singular values below this share of the largest are 0.
 _RANK = 1e-11
 #: The most numbers of a matrix that is solved.
-_MOST_CELLS = 2**23
+_MOST_CELLS = 2**21
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,10 @@ def explained(rows: Sequence[Row], laws: Sequence[Law]) -> Explained:
         least = ROUNDED * max(max(row.size for row in own), min(1.0, 1e-4 * largest))
         if not math.isfinite(least):
             moved.update(_infinite(own))
+            continue
+        if len(own) == len(own[0].coefficients) == 1:
+            ((key, factor),) = own[0].coefficients.items()
+            level[key], moved[key] = own[0].left / factor, own[0].moved / factor
             continue
         some = _Part.of(own, laws, least)
         wrong = some.first_unexplained()
@@ -174,7 +179,9 @@ class _Part:
     def of(cls, rows: Sequence[Row], laws: Sequence[Law], tolerance: float) -> _Part:
         keys = sorted({key for row in rows for key in row.coefficients})
         if len(rows) * len(keys) > _MOST_CELLS:
-            raise MemoryError(f"{len(rows):,} numbers with {len(keys):,} noise variables are more than a trace solves")
+            raise UntraceableError(
+                f"{len(rows):,} numbers with {len(keys):,} noise variables are more than a trace solves at once"
+            )
         scales = np.array([_scale(laws[key]) for key in keys])
         laplace = np.array([isinstance(laws[key], Laplace) for key in keys], dtype=bool)
         lengths = np.array(
@@ -216,16 +223,12 @@ class _Part:
 
     def solved(self, shifts: Floats) -> Floats:
         """Return levels of the variables that make up shifts, as far as they can."""
-        if len(self.rows) == len(self.keys) == 1:
-            return shifts / self.rows[0].coefficients[self.keys[0]]
         return _cleaned(self.whole.solved(shifts / self.lengths)) * self.scales
 
     def least(self) -> Floats:
         """Return the least noise that explains the rows: of one kind alone where that will do, else of both."""
         if not self.moved.any():
             return np.zeros(len(self.keys))
-        if len(self.rows) == len(self.keys) == 1:
-            return self.moved / self.rows[0].coefficients[self.keys[0]]
         return _cleaned(self._of_kinds()) * self.scales
 
     def _of_kinds(self) -> Floats:

@@ -32,6 +32,8 @@ from .watched import CallSite, UnreadNoiseError
 
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
+#: Runs of a batched target that may do the same in each; and how much noise is followed in about a second.
+_FEW, _MOST_FORMS = 2, 2**15
 #: A block has fewer runs where rounds times coordinates times runs would pass this.
 _MOST_VALUES = 2_000_000
 #: A world, played on a tape: `True` is the left one.
@@ -318,12 +320,14 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS) -> li
     if size > _MOST_VALUES:
         raise UntraceableError(f"a run has {size:,} values, more than the {_MOST_VALUES:,} that a trace holds")
     runs = 1 if plain else min(RUNS, _MOST_VALUES // size)
-    playing = (
-        learner_playing(target, pair, runs, view)
-        if hasattr(target, "act") or isinstance(target, Scalar)
-        else mechanism_playing(target, pair.left, pair.right, runs)
-    )
-    recorded = _blocks(playing, seed, runs, plain, foreign=not _ours(target))
+    is_learner = hasattr(target, "act") or isinstance(target, Scalar)
+
+    def playing_of(runs: int) -> Playing:
+        if is_learner:
+            return learner_playing(target, pair, runs, view)
+        return mechanism_playing(target, pair.left, pair.right, runs)
+
+    recorded = _blocks(playing_of, seed, runs, plain, foreign=not _ours(target))
     if not any(one.watched for one in recorded) and not _ours(target):
         leak = next((one.leak for one in recorded if one.leak), None)
         then = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
@@ -338,25 +342,38 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS) -> li
     return recorded
 
 
-def _blocks(playing: Playing, seed: int, runs: int, plain: bool, foreign: bool) -> list[Trace]:
-    """Return traces of some blocks: of one where every run does the same.
+def _blocks(playing_of: Callable[[int], Playing], seed: int, runs: int, plain: bool, foreign: bool) -> list[Trace]:
+    """Return traces of some blocks: of a small one where every run does the same."""
+    few = min(_FEW, runs) if foreign else runs
+    following, first = _followed(playing_of(few), seed, few, plain or foreign, foreign)
+    if first.exact and first.leak is None:
+        return [first]
+    how: dict[str, Any] = {"following": following, "foreign": foreign}
+    if plain:
+        return [first, *(trace(playing_of(1), seed, block, 1, **how) for block in range(1, PLAIN_RUNS))]
+    if few == runs:
+        return [first]
+    drawn = sum(len(event.variables) for event in first.left if isinstance(event, Drawn))
+    runs = min(runs, max(PLAIN_RUNS, _MOST_FORMS * few // max(drawn, 1)))
+    return [trace(playing_of(runs), seed, 0, runs, **how)]
+
+
+def _followed(playing: Playing, seed: int, runs: int, watched: bool, foreign: bool) -> tuple[Following, Trace]:
+    """Return how far noise is followed, and the trace of a block.
 
     Where following noise changes what the target does, or makes it raise, noise is followed less far.
     """
-    first, last, following = None, Following.AT_ONCE if plain or foreign else Following.FORMS, Following.FORMS
-    while first is None:
+    last = Following.AT_ONCE if watched else Following.FORMS
+    for following in Following:
         try:
             first = trace(playing, seed, 0, runs, following=following, foreign=foreign)
-            if following is Following.FORMS is not last and not _is_followed(playing, seed, runs, first):
-                first = None
         except (LearnerError, UntraceableError, MemoryError):
             if following is last:
                 raise
-        following = following if first is not None else Following(following.value + 1)
-    if not plain or (first.exact and first.leak is None):
-        return [first]
-    others = range(1, PLAIN_RUNS)
-    return [first, *(trace(playing, seed, block, runs, following=following, foreign=foreign) for block in others)]
+            continue
+        if following is last or following is not Following.FORMS or _is_followed(playing, seed, runs, first):
+            return following, first
+    raise AssertionError(last)
 
 
 def _ours(target: object) -> bool:

@@ -100,7 +100,7 @@ def leak_json(leak: Leak | None) -> LeakJson | None:
         "bypass": leak.bypass,
         "finding": leak.finding,
         "seen": leak.seen,
-        "hint": leak.hint,
+        **({"hint": leak.hint} if leak.hint else {}),
         "place": place_json(leak.place),
         "lost": place_json(leak.lost),
     }

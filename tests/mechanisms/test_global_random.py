@@ -109,3 +109,7 @@ def test_a_seed_is_no_draw_and_a_draw_is_told_with_its_place():
         random.shuffle([1, 2])
         np.random.seed(3)
         assert rng.recorder.strays == 2
+    rng.recorder.strays = 0
+    with global_random(rng):
+        gauss()  # imported by its name before
+    assert rng.recorder.strays == 1

@@ -165,6 +165,28 @@ def returned(data, rng):
     return {"all": [round(float(one), 2) for one in noisy], "first": max(0, noisy[0]), "size": len(data)}
 
 
+def in_place(data, rng):
+    counts = np.bincount(data, minlength=2).astype(float)
+    counts += rng.laplace(0, 2.0, size=2)
+    counts /= 3
+    return counts
+
+
+def in_place_of_another(data, rng):
+    counts = np.bincount(data, minlength=2).astype(float)
+    other = counts
+    counts += rng.laplace(0, 2.0, size=2)  # LINE in_place_of_another
+    return other
+
+
+def batch(data, draws, runs):
+    sums = np.array(data, dtype=float)[:, None] + draws.generator.normal(0.0, 2.0, (len(data), runs))
+    return np.stack([sums[0], sums[0] + sums[1]])
+
+
+batch.batched = True
+
+
 def from_globals(data, rng):
     with global_random(rng):
         return sum(data) + np.random.laplace(0, 1.0) + np.random.normal(0, 0.0)
@@ -195,6 +217,8 @@ SOUND = [
     (momentum, [1, 0, 0], [0, 0, 0], Claim(measure=GDP(1.0)), 1.0),
     (clipped, [1], [0], Claim(epsilon=1.0), 1.0),
     (returned, [1, 0], [0, 0], Claim(epsilon=1.0), 1.0),
+    (in_place, [1, 1], [1, 0], Claim(epsilon=1.0), 1.0),
+    (batch, [1, 1], [0, 1], Claim(measure=GDP(1.0)), 0.5),
     (from_globals, [1], [0], Claim(epsilon=1.0), 1.0),
     (difference, [1], [0], Claim(epsilon=1.0), 1.0),
 ]
@@ -273,7 +297,18 @@ def response(data, rng):
     return sum(data) if rng.laplace() > -3 else 1 - sum(data)  # LINE response
 
 
-LOST = [adaptive, branching, indexing, converted, scaled, other_use, hidden, hidden_by_max, response]
+LOST = [
+    in_place_of_another,
+    adaptive,
+    branching,
+    indexing,
+    converted,
+    scaled,
+    other_use,
+    hidden,
+    hidden_by_max,
+    response,
+]
 
 
 @pytest.mark.parametrize("mechanism", LOST)
