@@ -19,7 +19,7 @@ import numpy as np
 
 from ...mechanisms.discrete import DiscreteLaplaceNoise
 from ...mechanisms.noise import Gaussian, Laplace
-from .form_arrays import numbers_of
+from .forms.arrays import numbers_of
 from .watched import Recorder, UnreadNoiseError
 
 #: diffprivlib's classes that compute their output from that of a class that is read.

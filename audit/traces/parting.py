@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..encoding.places import Size
-from .forms import Form
+from .forms.form import Form
+from .forms.least_noise import ROUNDED
 from .libraries import Mapped
 from .tape import Call, Draw, Drawn, Release, Shown, Tape, TapeEvent, UntraceableError, Values, site_of
 from .watched import CallSite
@@ -22,8 +23,6 @@ APART = 1e-6
 #: A shown number below this share of the largest number of its run so far may be what rounding leaves of larger ones:
 #: it is compared by that share, or by 1 if that is less.
 _CANCELLED = 1e-4
-#: Factors of noise, and what noise leaves of a difference, differ by rounding up to this share of their size.
-ROUNDED = 1e-9
 #: Of an output of more values so many are shown.
 _SHOWN = 4
 #: Stands where one of two outputs has no value any more.

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...mechanisms.draws import Law
 from ..encoding.places import Size
-from .forms import Form
-from .least_noise import Explained, Row, explained, in_span
+from .forms.form import Form
+from .forms.least_noise import Explained, Row, explained, in_span
 from .parting import Leak, lost_track
-from .tape import Call, Draw, Drawn, Release, Shown, Tape, TapeEvent, site_of
+from .tape import Call, Draw, Drawn, Release, Shown, Tape, TapeEvent, UntraceableError, site_of
 from .watched import CallSite
 
 
@@ -54,7 +54,10 @@ class Released:
         self.rows = rows_of(left.events, right.events, events)
         drawn = [event for event in left.events if isinstance(event, Drawn)]
         self.laws: list[Law] = [event.law for event in drawn for _ in event.variables]
-        self.found: Explained = explained(self.rows, self.laws)
+        try:
+            self.found: Explained = explained(self.rows, self.laws)
+        except MemoryError as error:
+            raise UntraceableError(str(error)) from None
 
     def leak(self, runs: int) -> Leak | None:
         """Return the first row that no noise explains together with those before it, as a leak; None if none."""

@@ -22,8 +22,8 @@ from ..play.mechanism_runs import called
 from ..play.pairs import Pair
 from ..play.transcripts import feeding, play_rounds
 from ..play.unseeded import CalledOneByOne
-from .form_arrays import arrays_of_forms
-from .forms import Form
+from .forms.arrays import arrays_of_forms
+from .forms.form import Form
 from .libraries import watched_libraries
 from .parting import Leak, last_call, lost_words, parting, without_noise
 from .released import Released

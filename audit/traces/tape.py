@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
 from ..execution.provenance import named_from_here
-from .form_arrays import FormArray, numbers_of, of_library
-from .forms import Form, Line
-from .returned import is_returned
+from .forms.arrays import FormArray, numbers_of, of_library
+from .forms.form import Form, Line
+from .forms.returned import is_returned
 from .watched import CallSite, UnreadNoiseError, Watched
 
 _ROOT = Path(__file__).resolve().parents[2]

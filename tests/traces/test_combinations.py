@@ -8,7 +8,7 @@ import pytest
 
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import level_of_path
-from overclaim.audit.traces.least_noise import Row, explained
+from overclaim.audit.traces.forms.least_noise import Row, explained
 from overclaim.audit.traces.summary import fields_of
 from overclaim.audit.traces.upper import tracing
 from overclaim.mechanisms.claim import Claim

@@ -11,7 +11,7 @@ import linecache
 from functools import lru_cache
 from types import FrameType
 
-from ...learners.blame import of_package
+from ....learners.blame import of_package
 
 #: Functions of their arguments alone.
 _PURE = frozenset({"float", "int", "round", "abs", "bool", "str", "max", "min"})

@@ -17,11 +17,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mechanisms.draws import Floats, Law
-from ...mechanisms.noise import Laplace
-from .parting import ROUNDED
-from .tape import UntraceableError
+from ....mechanisms.draws import Floats, Law
+from ....mechanisms.noise import Laplace
 
+#: Factors of noise, and what noise leaves of a difference, differ by rounding up to this share of their size.
+ROUNDED = 1e-9
 #: Singular values below this share of the largest are 0.
 _RANK = 1e-11
 #: The most numbers of a matrix that is solved.
@@ -179,7 +179,7 @@ class _Part:
     def of(cls, rows: Sequence[Row], laws: Sequence[Law], tolerance: float) -> _Part:
         keys = sorted({key for row in rows for key in row.coefficients})
         if len(rows) * len(keys) > _MOST_CELLS:
-            raise UntraceableError(
+            raise MemoryError(
                 f"{len(rows):,} numbers with {len(keys):,} noise variables are more than a trace solves at once"
             )
         scales = np.array([_scale(laws[key]) for key in keys])

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.blame import of_package
-from .forms import Follower, Form, covered
+from ....learners.blame import of_package
+from .form import Follower, Form, covered
 
 #: What is linear in arrays, or moves their parts.
 _LINEAR = {np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.matmul}
