@@ -1,10 +1,12 @@
 """Combinations of noise: correct mechanisms are bounded exactly, and their broken twins are named by line."""
 
 import inspect
+import json
 import math
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_triangular
 
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import level_of_path
@@ -357,3 +359,24 @@ def test_random_systems_meet_their_closed_forms():
     assert tracing(running_sums, DataPair(step, [0.0] * 256), Claim(epsilon=1.0)).pair_upper.epsilon == pytest.approx(
         1.0
     )
+
+
+def asks_for_its_type(data, rng):
+    noisy = sum(data) + rng.laplace(0, 1.0)
+    return noisy if type(noisy) is float else "no float"
+
+
+def takes_floats_alone(data, rng):
+    return solve_triangular(np.eye(2), rng.laplace([sum(data), 0.0], 1.0), lower=True)
+
+
+def writes_text(data, rng):
+    return json.dumps(round(json.loads(json.dumps(sum(data) + rng.laplace(0, 1.0)))))
+
+
+@pytest.mark.parametrize("mechanism", [asks_for_its_type, takes_floats_alone, writes_text])
+def test_code_that_takes_no_forms_is_followed_less_far(mechanism):
+    """It is called with numbers then, neither refused nor taken to do what it does with forms."""
+    outcome = tracing(mechanism, DataPair([1], [0]), Claim(epsilon=1.0))
+    assert outcome.leak is None
+    assert (outcome.pair_upper.epsilon, outcome.pair_upper.how) == (pytest.approx(1.0), "sampled")

@@ -22,8 +22,8 @@ from ....mechanisms.noise import Laplace
 
 #: Factors of noise, and what noise leaves of a difference, differ by rounding up to this share of their size.
 ROUNDED = 1e-9
-#: Singular values below this share of the largest are 0.
-_RANK = 1e-11
+#: Singular values below this share of the largest are 0 but for rounding; and so are parts of a solution.
+_RANK, _DUST = 1e-13, 1e-11
 #: The most numbers of a matrix that is solved.
 _MOST_CELLS = 2**21
 
@@ -274,7 +274,7 @@ def _scale(law: Law) -> float:
 
 def _cleaned(solution: Floats) -> Floats:
     """Return a solution without what rounding left in it."""
-    return np.where(np.abs(solution) > _RANK * np.abs(solution).max(initial=0.0), solution, 0.0)
+    return np.where(np.abs(solution) > _DUST * np.abs(solution).max(initial=0.0), solution, 0.0)
 
 
 def _least_squares(part: _Factored, right: Floats) -> Floats:
@@ -294,7 +294,7 @@ def _least_sum(part: _Factored, right: Floats) -> Floats:
     if found.x is None:
         return own
     positive, negative = np.split(found.x, 2)
-    chosen = np.abs(positive - negative) > _RANK * np.abs(own).max()
+    chosen = np.abs(positive - negative) > _DUST * np.abs(own).max()
     better = np.zeros_like(own)
     better[chosen] = _Factored.of(matrix[:, chosen]).solved(right)  # the programme's tolerance leaves out digits
     exact = np.allclose(matrix @ better, matrix @ own, rtol=0.0, atol=1e-12 * np.abs(right).max())
