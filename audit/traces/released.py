@@ -12,10 +12,13 @@ import numpy as np
 from ...mechanisms.draws import Law
 from ..encoding.places import Size
 from .forms.form import Form
-from .forms.least_noise import Explained, Row, explained, in_span
+from .forms.least_noise import ROUNDED, Explained, Row, combination, explained, in_span
 from .parting import Leak, lost_track
 from .tape import Call, Draw, Drawn, Release, Shown, Tape, TapeEvent, UntraceableError, site_of
 from .watched import CallSite
+
+#: The most outputs that are combined in words.
+_MOST_TERMS = 4
 
 
 def rows_of(left: Sequence[TapeEvent], right: Sequence[TapeEvent], events: int) -> list[Row]:
@@ -84,7 +87,26 @@ class Released:
         alone = explained(shown, self.laws).unexplained is None
         sites = {event.place for event in self.left.events if isinstance(event, Drawn) and row.uses(event.variables)}
         hint = f"its noise, drawn at {', '.join(sorted(map(str, sites)))}, is in other outputs too"
+        if number:
+            hint += self._noiseless(row, shown[:-1])
         return replace(leak, hint=hint, lost=self._first_release() if alone else None)
+
+    @staticmethod
+    def _noiseless(row: Row, shown: list[Row]) -> str:
+        """Return which combination of outputs carries no noise, where a few do it, and what it is for both inputs."""
+        others = [one for one in shown if one.event == row.event]
+        terms = {others[place].number: (factor, others[place]) for place, factor in combination(row, others).items()}
+        if not 0 < len(terms) <= _MOST_TERMS:
+            return ""
+        words = [f"{'-' if factor > 0 else '+'} {_times(abs(factor))}output {j}" for j, (factor, _) in terms.items()]
+        sides = [[one.left, one.right] for _, one in terms.values()]
+        factors = [factor for factor, _ in terms.values()]
+        left, right = (
+            own - sum(factor * both[side] for factor, both in zip(factors, sides, strict=True))
+            for side, own in enumerate((row.left, row.right))
+        )
+        noiseless = f"output {row.number} {' '.join(words)}"
+        return f"; {noiseless} carries none: it is {left:.6g} for left and {right:.6g} for right"
 
     def _released_as(self, value: float) -> Form:
         """Return the form that was released as a number."""
@@ -143,6 +165,10 @@ class Released:
             law = type(law)(factor * float(getattr(law, "scale", getattr(law, "sigma", 1.0))))
         one = Call(drawn.name, drawn.place, drawn.round, law, level, None)
         return one, replace(one, value=level + moved)
+
+
+def _times(factor: float) -> str:
+    return "" if abs(factor - 1) <= ROUNDED else f"{factor:.6g} x "
 
 
 def _by_keys(event: Shown) -> bool:

@@ -259,6 +259,28 @@ def test_broken_twins_are_named_by_line(mechanism, left, right, finding):
     assert ("are loc and scale swapped?" in leak.hint) == (mechanism is swapped)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "left", "right", "words"),
+    [
+        (
+            one_noise_per_level,
+            STEP,
+            NONE,
+            "output 3 - output 1 - output 2 carries none: it is -1 for left and 0 for right",
+        ),
+        (shared_unmoved, [1], [0], "output 2 - output 1 carries none: it is -1 for left and 0 for right"),
+        (
+            lambda data, rng: [2 * (z := rng.laplace()), sum(data) - z],
+            [1],
+            [0],
+            "output 2 + 0.5 x output 1 carries none",
+        ),
+    ],
+)
+def test_a_bypass_says_which_combination_has_no_noise(mechanism, left, right, words):
+    assert words in tracing(mechanism, DataPair(left, right), Claim(epsilon=1.0)).leak.hint
+
+
 def adaptive(data, rng):
     first = sum(data) + rng.laplace(0, 2.0)
     step = np.maximum(first, 0.0) * 0.5

@@ -123,6 +123,18 @@ def in_span(rows: Sequence[Row], others: Sequence[Row]) -> bool:
     return ranks[0] == ranks[1]
 
 
+def combination(row: Row, others: Sequence[Row]) -> dict[int, float]:
+    """Return factors of other rows, few of them, that make up the noise of a row; none where nothing does."""
+    keys = sorted({key for one in (row, *others) for key in one.coefficients})
+    if not others or len(others) * len(keys) > _MOST_CELLS:
+        return {}
+    columns, right = (_coefficients(some, keys).T for some in (others, [row]))
+    factors = _least_sum(_Factored.of(columns), right[:, 0])
+    if np.abs(columns @ factors - right[:, 0]).max(initial=0.0) > ROUNDED * np.abs(right).max(initial=0.0):
+        return {}
+    return {place: factor for place, factor in enumerate(_cleaned(factors).tolist()) if factor}
+
+
 def _parts(rows: Sequence[Row]) -> list[list[int]]:
     """Return the places of rows that share variables, directly or by others."""
     parent: dict[int, int] = {}
@@ -153,14 +165,18 @@ def _infinite(rows: Sequence[Row]) -> dict[int, float]:
 
 def _matrix(rows: Sequence[Row], keys: Sequence[int], scales: Floats) -> Floats:
     """Return the coefficients in scales of the noise, each row of length 1."""
+    matrix = _coefficients(rows, keys) * scales
+    lengths = np.sqrt(np.square(matrix).sum(axis=1, keepdims=True))
+    return matrix / np.where(lengths > 0, lengths, 1.0)
+
+
+def _coefficients(rows: Sequence[Row], keys: Sequence[int]) -> Floats:
     column = {key: place for place, key in enumerate(keys)}
     matrix = np.zeros((len(rows), len(keys)))
     for i, row in enumerate(rows):
         for key, factor in row.coefficients.items():
             matrix[i, column[key]] = factor
-    matrix *= scales
-    lengths = np.sqrt(np.square(matrix).sum(axis=1, keepdims=True))
-    return matrix / np.where(lengths > 0, lengths, 1.0)
+    return matrix
 
 
 @dataclass(frozen=True)
