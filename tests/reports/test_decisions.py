@@ -6,6 +6,9 @@ import pytest
 
 from overclaim import Claim, Verdict
 from overclaim.audit.pipeline.verdict import decide, too_few
+from overclaim.audit.statistics.bounds.joint_cover import MARGINS
+from overclaim.audit.statistics.certificates import ceiling, certify_claim, lower_of, refutes
+from overclaim.audit.statistics.events import UNUSED, Counts, Event, bound_of
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.reports import reading
 from overclaim.reports.command_line.console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
@@ -26,9 +29,9 @@ def test_a_claim_is_falsified_beyond_its_level_alone_and_no_test_where_nothing_c
         Verdict.SURVIVED,
         Verdict.FALSIFIED,
     ]
-    for ceiling, verdict in ((1.0, Verdict.UNDERPOWERED), (math.nextafter(1, 2), Verdict.SURVIVED)):
-        assert decide(claim, 0.5, 10_000, 0.05, ceiling=ceiling) is verdict
-        assert too_few(claim, 10_000, 0.05, ceiling=ceiling) is (verdict is Verdict.UNDERPOWERED)
+    for most, verdict in ((1.0, Verdict.UNDERPOWERED), (math.nextafter(1, 2), Verdict.SURVIVED)):
+        assert decide(claim, 0.5, 10_000, 0.05, ceiling=most) is verdict
+        assert too_few(claim, 10_000, 0.05, ceiling=most) is (verdict is Verdict.UNDERPOWERED)
     assert decide(claim, 0.5, 10_000, 0.05, reason="low power") is Verdict.UNDERPOWERED
     assert decide(claim, 1.5, 10_000, 0.05, ceiling=0.1, reason="low power") is Verdict.FALSIFIED
     # Without a ceiling it is that of a perfect attack: at alpha 1/2 ten runs show more than at 1 %, and delta hides.
@@ -39,6 +42,38 @@ def test_a_claim_is_falsified_beyond_its_level_alone_and_no_test_where_nothing_c
         Verdict.SURVIVED,
         Verdict.FALSIFIED,
     ]
+
+
+ONE_WORLD = Event(UNUSED, 1.0, "joint"), Counts(2000, 1000, left_upper=300, right_upper=60)
+BOTH_WORLDS = Event(0.0, 1.0, "guess"), Counts(2000, 1000, 300, 50, 60, 310)
+
+
+@pytest.mark.parametrize("game", [ONE_WORLD, BOTH_WORLDS], ids=["one world", "both"])
+@pytest.mark.parametrize("claim", [{"delta": 0.0}, {"delta": 0.01}, GDP], ids=["epsilon", "delta", "mu"])
+@pytest.mark.parametrize("margins", [MARGINS, ()], ids=["proved", "estimated"])
+def test_what_refutes_a_claim_is_that_its_bound_is_above_it(game, claim, margins):
+    def of(level):
+        return Claim(measure=GDP(level)).measure if claim is GDP else Claim(epsilon=level, **claim).measure
+
+    bound = lower_of(of(1.0), *game, alpha=0.05, margins=margins)
+    certified = certify_claim(of(1.0), *game, alpha=0.05).lower
+    if claim is GDP or margins:
+        assert bound == certified > 0.5
+    else:
+        assert bound == bound_of(*game, **claim, alpha=0.05, margins=())
+        assert (bound > certified) == (game is ONE_WORLD)  # what the proof of a joint bound costs
+    told = [refutes(of(level), *game, alpha=0.05, margins=margins) for level in (bound * (1 - 1e-6), bound, 2 * bound)]
+    assert told == [True, claim is GDP, False]  # a level's bound is the largest that is refuted
+    if bound > certified:
+        between = of((bound + certified) / 2)
+        assert refutes(between, *game, alpha=0.05, margins=margins)
+        assert not refutes(between, *game, alpha=0.05)
+
+
+def test_a_perfect_attack_certifies_more_from_so_many_runs_on():
+    """The fewest runs of a binomial test of one world's event that no run of the other shows."""
+    assert [ceiling(GDP(1.0), runs, alpha=0.05) for runs in (15, 16)] == [1.0, math.inf]
+    assert ceiling(GDP(0.1), 2, alpha=0.7) == 0.1
 
 
 @pytest.mark.parametrize(
