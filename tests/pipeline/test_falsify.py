@@ -11,7 +11,6 @@ from overclaim import GDP, Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
 from overclaim.audit.execution import workers
 from overclaim.audit.pipeline import learner_stages as stages
-from overclaim.audit.pipeline.exact_search import worst_exactly
 from overclaim.audit.pipeline.verdict import UnderpoweredError
 from overclaim.audit.play.transcripts import BLOCK, concatenate
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
@@ -125,14 +124,6 @@ def test_release_leaks_at_least_as_much_as_actions():
         for surface in ("actions", "release")
     )
     assert release.epsilon_lower > 0.95 > actions.epsilon_lower
-
-
-@pytest.mark.slow(reason="one game more")
-def test_three_arms_have_no_exact_law():
-    learner = BatchedLaplace(inner=Exp3(arms=3, eta=2.0, gamma=0.02), epsilon=8.0, batch=1)
-    result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=20_000)
-    assert result.attack in {recipe.name for recipe in ATTACKS if not recipe.exact}
-    assert result.verdict is Verdict.FALSIFIED
 
 
 def test_points_are_attacked_too():
@@ -274,16 +265,6 @@ def test_what_is_no_learner_is_named_before_all_else(target, given):
 def test_a_learner_without_release_has_no_release_surface():
     with pytest.raises(ValueError, match="releases nothing noisy"):
         falsify(EXP3, Claim(epsilon=1.0, surface="release"), rounds=3, runs=100)
-
-
-@pytest.mark.slow(reason="a search by exact laws")
-def test_the_search_finds_the_witnesses():
-    entry = lookup("agarwal-singh/ftrl-experts")
-    setting = entry.setting()
-    epsilons, pair, _ = worst_exactly(entry.build(setting), entry.claim(setting), 4, None, (0.0, 1e-3))
-    assert epsilons[0.0] == pytest.approx(2.0)
-    assert np.abs(np.subtract(pair.left[0], pair.right[0])).tolist() == [2.0, 2.0]
-    assert pair.left[0][0] == -pair.left[0][1]
 
 
 def test_claims_are_checked():

@@ -77,16 +77,6 @@ def test_a_misbehaving_learner(learners, name, message):
     refused(check(f"{learners}:{name}", "--runs", 200), message, code=4)
 
 
-@pytest.mark.slow(reason="a run in processes; test_extras plants faults in quick")
-def test_one_bad_learner_does_not_lose_the_others(tmp_path, learners):
-    plan = PLAN + f'\n[[claims]]\ntarget = "{learners}:Raises"\nepsilon = 1\nruns = 100\n'
-    result = run_plan(tmp_path, plan)
-    assert result.exit_code == 4
-    record = json.loads((tmp_path / "out" / "record.json").read_text())
-    assert len(record["claims"]) == 2
-    assert "KeyError" in record["errors"][0]["message"]
-
-
 def test_a_users_file_that_does_not_load(tmp_path):
     broken = tmp_path / "broken.py"
     broken.write_text("raise RuntimeError('not today')")
