@@ -7,9 +7,11 @@ import pytest
 from overclaim import Claim, Verdict
 from overclaim.audit.pipeline.verdict import decide, too_few
 from overclaim.audit.statistics.bounds.joint_cover import MARGINS
+from overclaim.audit.statistics.bounds.variational import StepFunction
 from overclaim.audit.statistics.certificates import ceiling, certify_claim, lower_of, refutes
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, bound_of
 from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.reports import reading
 from overclaim.reports.command_line.console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
 from overclaim.reports.command_line.running import exit_code
@@ -68,6 +70,15 @@ def test_what_refutes_a_claim_is_that_its_bound_is_above_it(game, claim, margins
         between = of((bound + certified) / 2)
         assert refutes(between, *game, alpha=0.05, margins=margins)
         assert not refutes(between, *game, alpha=0.05)
+
+
+def test_a_function_of_the_scores_refutes_by_its_own_bound():
+    """Of the event that it has beside, few runs say less."""
+    steps = StepFunction((0.0,), (-1.0, 1.0), 1.0)
+    game = Event(UNUSED, 1.0, "variational", function=steps), Counts(2000, 1000, 2, 0, 1, 0, (200, 800, 800, 200))
+    bound = certify_claim(ZCDP(0.1), *game, alpha=0.05).lower
+    assert bound == lower_of(ZCDP(0.1), *game, alpha=0.05) > 0.3
+    assert [refutes(ZCDP(level), *game, alpha=0.05) for level in (bound * (1 - 1e-6), bound)] == [True, False]
 
 
 def test_a_perfect_attack_certifies_more_from_so_many_runs_on():
