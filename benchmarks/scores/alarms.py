@@ -33,8 +33,8 @@ SLACK, KEPT = 1e-3, 0.85
 P = math.e / (1 + math.e)
 #: A profile of the Gaussian mechanism, which has each of its points exactly.
 PROFILE = Profile(tuple((epsilon, gaussian_delta(1.0, epsilon)) for epsilon in (0.0, 1.0, 2.0, 3.0)))
-#: What refutes a claim, from how many guesses were right at each number of them, or from both samples.
-Screen = Callable[..., bool]
+#: What refutes a claim: by which guesses are right, or by how many scores are beyond each rank.
+Screen = Callable[[np.ndarray], bool]
 
 
 @dataclass(frozen=True)
@@ -152,18 +152,12 @@ def bets(epsilon: float, canaries: int, alpha: float) -> Screen:
 
 def ranks(measure: Measure, n: int, alpha: float) -> Screen:
     """Return what ranks of one sample of n among another of n refute."""
-    at = sorted({max(1, round(share * n)) for share in rank_bounds.RANKS})
-    each = alpha / (2 * len(at))
-    least = {k: critical(lambda c, k=k: rank_bounds.refuted_by_ranks(measure, c, n, k, n, alpha=each), n) for k in at}
+    games = rank_bounds.ranked(np.zeros(n), np.zeros(n), 0)
+    each = alpha / len(games)
+    least = [critical(lambda c, g=g: rank_bounds.refuted_by_ranks(measure, c, *g[1:], alpha=each), n) for g in games]
 
-    def screen(inserted: np.ndarray, held_out: np.ndarray, seed: int) -> bool:
-        lots = np.random.default_rng(seed)
-        found = [
-            rank_bounds._above(those, others, k, lots) >= least[k]
-            for those, others in ((inserted, held_out), (-held_out, -inserted))
-            for k in at
-        ]
-        return any(found)
+    def screen(above: np.ndarray) -> bool:
+        return bool((above >= least).any())
 
     return screen
 
@@ -186,21 +180,24 @@ def alarms(name: str, design: str, n: int, replications: int) -> list[dict[str, 
     law, wrong = LAWS[name], np.zeros(len(LAWS[name].truths), dtype=int)
     made = [screens(design, measure, n) for measure in law.truths]
     certificates = [score_certificate(design, measure) for measure in law.truths]
-    rng = np.random.default_rng(n)
+    rng, guessed = np.random.default_rng(n), any(of_guesses for of_guesses, _ in made)
     for seed in range(replications):
         coins = rng.random(n) < 0.5 if design == "one-run" else np.arange(2 * n) < n
         scores = law.score(rng, coins)
-        drawn = (scores, coins)
+        right, above = None, np.empty(0)
         if design == "independent":
-            drawn = score_bounds.fair_coins(scores[coins], scores[~coins], seed=seed)
-        right = None if drawn is None else score_bounds._guesses(*drawn, seed)
+            above = np.array([game[0] for game in rank_bounds.ranked(scores[coins], scores[~coins], seed)])
+        if guessed:
+            samples = (scores[coins], scores[~coins])
+            drawn = (scores, coins) if design == "one-run" else score_bounds.fair_coins(*samples, seed=seed)
+            right = None if drawn is None else score_bounds._guesses(*drawn, seed)
         for i, (of_guesses, of_ranks) in enumerate(made):
             refuted = bool(of_guesses and right is not None and of_guesses(right))
-            refuted |= bool(of_ranks and of_ranks(scores[coins], scores[~coins], seed))
+            refuted |= bool(of_ranks and of_ranks(above))
             wrong[i] += refuted
             if seed < COMPARED * isinstance(law.truths[i], TradeOff):  # others take seconds
-                above = certificates[i].lower(scores, coins, alpha=ALPHA, seed=seed) > law.truths[i].level
-                assert refuted or not above, (name, design, n, law.truths[i], seed)
+                wrongly = certificates[i].lower(scores, coins, alpha=ALPHA, seed=seed) > law.truths[i].level
+                assert refuted or not wrongly, (name, design, n, law.truths[i], seed)
     allowed = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / replications)
     return [
         {
@@ -234,11 +231,17 @@ def main() -> None:
     for found in spread(alarms, tasks, options.jobs):
         rows += found
         print(*found, sep="\n", flush=True)
+    write(rows, options.replications)
+    sys.exit(any(row["within"] != "yes" for row in rows))
+
+
+def write(rows: list[dict[str, object]], replications: int) -> None:
+    """Write the page."""
     write_page(
         "score_alarms",
         f"""# False alarms of certificates from scores of canaries
 
-alpha = {ALPHA:g}, {options.replications:,} replications, claims that are exactly true of the law. Allowed: alpha + 3
+alpha = {ALPHA:g}, {replications:,} replications, claims that are exactly true of the law. Allowed: alpha + 3
 sigma. Independent: n inserted and n held-out scores; one run: n canaries by fair coins. An alarm is counted where the
 true level is refuted.
 
@@ -248,7 +251,6 @@ them right, and else nothing. It has the level that is claimed, and no certifica
 {table(rows)}
 """,
     )
-    sys.exit(any(row["within"] != "yes" for row in rows))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ _POINTS, _SEARCHED = 1024, 64
 _SPAN, _SLACK = 8.0, 64
 #: What rounding may add to the sum of probabilities, and to one of them.
 _ROUNDING, _LAST_DIGIT = 1e-9, 1e-15
-#: The least probability that is searched for, and halvings of its log odds.
-_TINY, _STEPS = 1e-12, 22
+#: The least probability that is searched for, the largest log odds, those of 1 in floats, and halvings of log odds.
+_TINY, _LARGEST, _STEPS = 1e-12, 40.0, 22
 #: Doublings of a level until it is not refuted, and halvings of the last of them.
 _DOUBLINGS, _HALVINGS = 60, 18
 
@@ -194,7 +194,7 @@ def least_allowed(measure: Measure, p: Floats) -> Floats:
     """
     if isinstance(measure, TradeOff):
         return np.maximum(0.0, 1 - measure.allowed(1 - p) - _LAST_DIGIT)
-    high = scipy.special.logit(p)
+    high = np.minimum(scipy.special.logit(p), _LARGEST)
     low = np.minimum(high, scipy.special.logit(_TINY))
     for _ in range(_STEPS):
         middle = (low + high) / 2

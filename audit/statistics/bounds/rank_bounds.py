@@ -94,15 +94,20 @@ def level_from_samples(
     >>> 1.6 < level_from_samples(GDP(1.0), rng.normal(2, 1, 1000), rng.normal(0, 1, 1000)) < 2.0
     True
     """
+    games = ranked(inserted, held_out, seed)
+    each = alpha / len(games)
+    tests = (lambda claim, game=game: refuted_by_ranks(claim, *game, alpha=each) for game in games)
+    return largest_refuted(measure, *tests)
+
+
+def ranked(inserted: _Floats, held_out: _Floats, seed: int) -> list[tuple[int, int, int, int]]:
+    """Return how many scores are beyond the score of each rank, with the numbers that `refuted_by_ranks` takes."""
     lots = np.random.default_rng(seed)
-    games = [
+    return [
         (_above(those, others, rank, lots), those.size, rank, others.size)
         for those, others in ((inserted, held_out), (-held_out, -inserted))
         for rank in sorted({max(1, round(share * others.size)) for share in RANKS})
     ]
-    each = alpha / len(games)
-    tests = (lambda claim, game=game: refuted_by_ranks(claim, *game, alpha=each) for game in games)
-    return largest_refuted(measure, *tests)
 
 
 def _above(those: _Floats, others: _Floats, rank: int, lots: np.random.Generator) -> int:

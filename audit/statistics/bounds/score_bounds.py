@@ -80,7 +80,8 @@ def epsilon_from_coins(
 
     **Validity**: the coins are fair, independent of each other and of all else, and each decided whether its canary
     was in the data; scores depend on coins through the training alone; the claim is about the change of one canary.
-    The bound exceeds the true epsilon with probability at most alpha.
+    The bound exceeds the true epsilon with probability at most alpha. Canaries of several trainings, each in one of
+    them alone, count as those of one training.
 
     Proof. Let the true epsilon be e and g the first tested epsilon that is at least e. A bound above e is a rejection
     of g. With delta = 0 the k-th guess is right with probability at most sigmoid(e) <= sigmoid(g), given all scores

@@ -7,7 +7,12 @@ import pytest
 from scipy import optimize, special, stats
 
 from overclaim import bounds
-from overclaim.audit.statistics.bounds.one_run import epsilon_one_run, level_one_run, refuted_in_one_run
+from overclaim.audit.statistics.bounds.one_run import (
+    epsilon_one_run,
+    least_allowed,
+    level_one_run,
+    refuted_in_one_run,
+)
 from overclaim.audit.statistics.bounds.rank_bounds import level_from_samples, refuted_by_ranks
 from overclaim.audit.statistics.bounds.score_bounds import epsilon_from_coins, level_from_coins
 from overclaim.audit.statistics.score_certificates import score_certificate
@@ -83,6 +88,17 @@ def test_the_worst_mechanism_of_a_few_coins_is_nearly_refuted():
     worst = most_likely(NEARLY_GAUSSIAN.points, 9, 9, 9)
     assert not refuted_in_one_run(NEARLY_GAUSSIAN, 9, 9, 9, alpha=0.99 * worst)
     assert refuted_in_one_run(NEARLY_GAUSSIAN, 9, 9, 9, alpha=1.3 * worst)
+
+
+@pytest.mark.parametrize("measure", [*MEASURES, GDP(3.0), RDP(30.0, 2.0), ZCDP(4.0)], ids=str)
+def test_what_a_claim_allows_is_concave_as_the_proof_for_one_run_asks(measure):
+    q = np.linspace(0.0, 1.0, 101)
+    allowed = measure.allowed(q)
+    assert (np.diff(allowed) >= 0).all()
+    assert (np.diff(allowed, 2) <= 1e-6).all()
+    least = 1 - least_allowed(measure, 1 - q)
+    assert (least >= allowed - 1e-12).all()  # it errs towards what is allowed
+    np.testing.assert_allclose(least, allowed, atol=1e-5)
 
 
 @pytest.mark.few(5)
