@@ -11,6 +11,7 @@ from overclaim.audit.statistics.bounds.one_run import (
     epsilon_one_run,
     least_allowed,
     level_one_run,
+    one_run_p_value,
     refuted_in_one_run,
 )
 from overclaim.audit.statistics.bounds.rank_bounds import level_from_samples, refuted_by_ranks
@@ -119,6 +120,19 @@ def test_a_leak_of_all_coins_with_probability_alpha_is_allowed_by_the_mu_that_is
     lowers = [level_one_run(GDP(1.0), round(share * n), n, n, alpha=alpha) for n in (200, 2000, 20_000)]
     assert lowers == sorted(lowers)
     assert 0.99 * mu < lowers[-1] < mu
+
+
+def test_lags_that_are_not_looked_at_do_not_change_the_p_value():
+    """The slow twin looks at every lag: 10^7 guesses took it a minute."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        guesses = int(10 ** rng.uniform(0, 3.5))
+        right, canaries = int(rng.integers(1, guesses + 1)), guesses * int(rng.integers(1, 20))
+        epsilon, delta = rng.uniform(0, 5), 10 ** rng.uniform(-9, -1)
+        law, lags = stats.binom(guesses, special.expit(epsilon)), np.arange(1, right + 1)
+        worst = np.max(np.cumsum(law.pmf(right - lags)) / lags)
+        slow = min(1.0, law.sf(right - 1) + 2 * canaries * delta * worst)
+        assert one_run_p_value(right, guesses, canaries, epsilon, delta) == pytest.approx(slow, rel=1e-12)
 
 
 def test_a_large_delta_loses_less_than_by_the_other_theorem():
