@@ -42,6 +42,7 @@ from ..spaces.files import read_input, read_schema
 from ..spaces.neighbours import neighbours_of
 from ..spaces.schema import pairs_of
 from ..statistics.canary_words import ONE_RUN, Design
+from .paths import check_distinct
 from .request import Request
 from .score_files import read_canaries, read_sample
 from .targets import losses_given_once, parse_parameters, relation_functions, resolve
@@ -273,7 +274,9 @@ class Task(Request):
         else:
             if design == ONE_RUN:
                 of_samples(design, None, None)  # raises
-            samples = [read_sample(Path(str(file))) for file in (self.inserted, self.held_out)]
+            files = {name: Path(str(getattr(self, name))) for name in ("inserted", "held_out")}
+            check_distinct(files)
+            samples = [read_sample(file) for file in files.values()]
             canaries = of_samples(design, *samples, seed=seed)
         return Prepared(self, canaries, self._stated_claim(), is_mechanism=True)
 

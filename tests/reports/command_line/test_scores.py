@@ -156,6 +156,11 @@ BAD = {
         ["--inserted", "in.npy", "--held-out", "out.csv", *ONE_RUN, "--epsilon", 1],
         "one-run takes scores and included",
     ),
+    "one file twice": (
+        None,
+        ["--inserted", "in.npy", "--held-out", "./in.npy", "--design", "independent", "--epsilon", 1],
+        "inserted 'in.npy' and held_out 'in.npy' are the same file",
+    ),
     "a sample with coins": (
         None,
         ["--inserted", "c.csv", "--held-out", "out.csv", "--design", "independent", "--epsilon", 1],
