@@ -110,6 +110,7 @@ def test_every_format_shows_scores(record):
     assert page.count("<b>ROC curve of the scores</b>") == 2
     assert "200 canaries" in page
     assert "a fair coin for each canary" in page
+    assert "or by the scores of canaries, if what its card assumes holds." in page
     assert "c.npy" in text
     assert 'name="c.npy epsilon 1 (one-run scores)"' in junit(record)
     places = [result["locations"][0]["physicalLocation"] for result in json.loads(sarif(record))["runs"][0]["results"]]
