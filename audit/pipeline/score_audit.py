@@ -82,6 +82,7 @@ def audit_scores(
     (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
     """
     check_claim(claim)
+    check_scored(claim)
     budget, began = Budget(seed=seed, confidence=confidence), time.perf_counter()
     check_design(design)
     assert design is not None
@@ -92,6 +93,14 @@ def audit_scores(
     else:
         raise ValueError("give either scores and included, or inserted and held_out")
     return concluded(canaries, claim, budget, began)
+
+
+def check_scored(claim: Claim) -> None:
+    """Raise ValueError where a claim says what scores of canaries do not show: it would not be heeded."""
+    usual = Claim(measure=claim.measure)
+    for name in ("losses", "surface", "raising"):
+        if (said := getattr(claim, name)) != getattr(usual, name):
+            raise ValueError(f"a claim that scores of canaries test takes no {name}, got {said!r}")
 
 
 def check_design(design: object) -> None:

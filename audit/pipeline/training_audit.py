@@ -26,7 +26,7 @@ from ..execution.workers import in_parallel
 from ..play.unseeded import OnGlobals
 from ..statistics.canary_scores import CanaryScores
 from ..statistics.canary_words import INDEPENDENT, ONE_RUN, Design
-from .score_audit import concluded
+from .score_audit import check_scored, concluded
 from .verdict import Result
 
 Training = Callable[[NDArray[np.bool_], np.random.Generator], object]
@@ -64,6 +64,7 @@ def audit_training(
     LearnerError
         If a training raises, or does not return a score for each canary.
     """
+    check_scored(claim)
     began = time.perf_counter()
     canaries, trainings = check_whole("canaries", canaries), check_whole("trainings", trainings)
     if budget.stop != "budget":

@@ -152,6 +152,15 @@ REFUSED = {
     "ragged": ({"scores": [[1.0], 2.0], "included": [1, 0], "design": "one-run"}, "scores, 2, got 1"),
     "confidence": ({"scores": [1.0, 2.0], "included": [0, 1], "design": "one-run", "confidence": 1.0}, "confidence"),
     "seed": ({"scores": [1.0, 2.0], "included": [0, 1], "design": "one-run", "seed": -1}, "seed must be at least 0"),
+    "view": (
+        {
+            "scores": [1.0, 2.0],
+            "included": [0, 1],
+            "design": "one-run",
+            "claim": Claim(epsilon=1.0, surface="release"),
+        },
+        "takes no surface, got 'release'",
+    ),
     "claim": ({"scores": [1.0, 2.0], "included": [0, 1], "design": "one-run", "claim": 1.0}, "claim must be a Claim"),
 }
 

@@ -104,6 +104,7 @@ def test_a_training_that_does_not_score_is_an_error_of_its_own(training, line):
         ({"canaries": 5, "rounds": 3}, "noisy is a training: it takes no rounds"),
         ({"canaries": 5, "left": [1], "right": [0]}, "it takes no left, right"),
         ({"canaries": 5, "stop": "early"}, "stop must be budget"),
+        ({"canaries": 5, "claim": Claim(epsilon=1.0, losses="symmetric")}, "takes no losses, got 'symmetric'"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, line):
