@@ -6,10 +6,9 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, Setting
 from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
@@ -22,14 +21,14 @@ from ...mechanisms.measures.measure import Measure
 from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.relation import Relation
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
-from ..execution.execution import BUDGET, HERE, Execution
+from ..execution.execution import HERE, Execution
 from ..pipeline.audited import Reader, audited
 from ..pipeline.blind_spot_search import Weakening
 from ..pipeline.given import Given
 from ..pipeline.given_data import read_data
 from ..pipeline.given_losses import read_losses, seen_on_sequences
 from ..pipeline.given_rounds import pair_of, read_rounds
-from ..pipeline.score_audit import check_design, concluded, of_coins, of_samples
+from ..pipeline.score_audit import concluded
 from ..pipeline.training_audit import audit_training, is_training
 from ..pipeline.verdict import Result
 from ..play.attributes import WithAttributes
@@ -41,10 +40,8 @@ from ..spaces.changes import check_near
 from ..spaces.files import read_input, read_schema
 from ..spaces.neighbours import neighbours_of
 from ..spaces.schema import pairs_of
-from ..statistics.canary_words import ONE_RUN, Design
-from .paths import check_distinct
+from .canary_requests import given_scores, given_training
 from .request import Request
-from .score_files import read_canaries, read_sample
 from .targets import losses_given_once, parse_parameters, relation_functions, resolve
 
 #: For a user's learner, where nothing else says.
@@ -93,11 +90,9 @@ class Task(Request):
         LearnerError
             If the user's learner cannot be built.
         """
-        if self.of_scores:
-            return self._prepare_scores()
-        target = resolve(self.target)
         if self.of_canaries:
-            return self._prepare_training(target)
+            return self._prepare_canaries()
+        target = resolve(self.target)
         if isinstance(target, Entry):
             return self.resolved()._prepare_entry(target)
         parameters = parse_parameters(target, self.parameters)
@@ -259,48 +254,12 @@ class Task(Request):
         if self.raising is not None:
             raise ValueError(f"raising is for code of your own, and {self.target} raises nothing")
 
-    def _prepare_scores(self) -> Prepared:
-        """Read the files of scores."""
-        check_design(self.design)
-        self._refuse_all_but("scores of canaries", "scores", "inserted", "held_out", "design")
-        if [self.scores is None, self.inserted is None, self.held_out is None] not in (
-            [False, True, True],
-            [True, False, False],
-        ):
-            raise ValueError("give either one file of scores, or both inserted and held_out")
-        design, seed = cast(Design, self.design), self.budget.seed
-        if self.scores is not None:
-            canaries = of_coins(design, *read_canaries(Path(self.scores)), seed=seed)
-        else:
-            if design == ONE_RUN:
-                of_samples(design, None, None)  # raises
-            files = {name: Path(str(getattr(self, name))) for name in ("inserted", "held_out")}
-            check_distinct(files)
-            samples = [read_sample(file) for file in files.values()]
-            canaries = of_samples(design, *samples, seed=seed)
-        return Prepared(self, canaries, self._stated_claim(), is_mechanism=True)
-
-    def _prepare_training(self, target: object) -> Prepared:
-        if isinstance(target, Entry | Specimen | LibraryEntry) or inspect.isclass(target) or not callable(target):
-            raise ValueError(f"canaries are for a training, a function of (included, rng), and {self.target} is none")
-        self._refuse_all_but("a training", "canaries", "trainings", "global_random")
-        return Prepared(self, target, self._stated_claim(), is_mechanism=True)
-
-    def _stated_claim(self) -> Claim:
-        """Return the claim about a training."""
+    def _prepare_canaries(self) -> Prepared:
+        """Read the scores of canaries, or resolve the training that gives them."""
+        target = given_scores(self) if self.of_scores else given_training(self, resolve(self.target))
         if self._stated is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
-        return Claim(measure=self._stated)
-
-    def _refuse_all_but(self, what: str, *allowed: str) -> None:
-        """Raise ValueError for an option that scores of canaries would not heed."""
-        about = {"target", "epsilon", "delta", "measure", "budget", "untested", "expected", "note", "blind_spot"}
-        unsaid = {field.name: getattr(Request(target=""), field.name) for field in fields(Request)}
-        given = [name for name, usual in unsaid.items() if getattr(self, name) != usual and name not in about]
-        given = [name for name in given if name not in allowed]
-        given += [name for name in ("runs", "stop") if getattr(self.budget, name) != getattr(BUDGET, name)]
-        if given:
-            raise ValueError(f"{self.target}: {what} takes no {', '.join(given)}")
+        return Prepared(self, target, Claim(measure=self._stated), is_mechanism=True)
 
     @property
     def _of_noise(self) -> float | None:

@@ -1,0 +1,63 @@
+"""Requests for scores of canaries: the files that hold them, or the training that gives them."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+from typing import cast
+
+from ...learners.catalogue.entries import Entry
+from ...mechanisms.libraries.entry import LibraryEntry
+from ...mechanisms.one_shot.zoo import Specimen
+from ..execution.execution import BUDGET
+from ..pipeline.score_audit import check_design, of_coins, of_samples
+from ..statistics.canary_scores import CanaryScores
+from ..statistics.canary_words import ONE_RUN, Design
+from .paths import check_distinct
+from .request import Request
+from .score_files import read_canaries, read_sample
+
+#: What every request says.
+_ABOUT = ("target", "epsilon", "delta", "measure", "budget", "untested", "expected", "note", "blind_spot")
+
+
+def given_scores(request: Request) -> CanaryScores:
+    """Return the scores of a request's files.
+
+    Raises
+    ------
+    ValueError
+        Without a design, for files that cannot be read or do not fit, and for options that would not be heeded.
+    """
+    check_design(request.design)
+    _refuse_all_but(request, "scores of canaries", "scores", "inserted", "held_out", "design")
+    design, seed = cast(Design, request.design), request.budget.seed
+    samples = {name: file for name in ("inserted", "held_out") if (file := getattr(request, name)) is not None}
+    if (request.scores is None) != (len(samples) == 2) or (request.scores is not None and samples):
+        raise ValueError("give either one file of scores, or both inserted and held_out")
+    if request.scores is not None:
+        return of_coins(design, *read_canaries(Path(request.scores)), seed=seed)
+    if design == ONE_RUN:
+        of_samples(design, None, None)  # raises
+    files = {name: Path(file) for name, file in samples.items()}
+    check_distinct(files)
+    return of_samples(design, *map(read_sample, files.values()), seed=seed)
+
+
+def given_training(request: Request, target: object) -> object:
+    """Return a target that is a training; raise ValueError for another, and for options that it would not heed."""
+    if isinstance(target, Entry | Specimen | LibraryEntry) or inspect.isclass(target) or not callable(target):
+        raise ValueError(f"canaries are for a training, a function of (included, rng), and {request.target} is none")
+    _refuse_all_but(request, "a training", "canaries", "trainings", "global_random")
+    return target
+
+
+def _refuse_all_but(request: Request, what: str, *allowed: str) -> None:
+    """Raise ValueError for an option that is neither allowed nor about every claim."""
+    usual = Request(target="")
+    names = [field.name for field in fields(Request) if field.name not in (*_ABOUT, *allowed)]
+    given = [name for name in names if getattr(request, name) != getattr(usual, name)]
+    given += [name for name in ("runs", "stop") if getattr(request.budget, name) != getattr(BUDGET, name)]
+    if given:
+        raise ValueError(f"{request.target}: {what} takes no {', '.join(given)}")
