@@ -24,8 +24,9 @@ from ..encoding.objects import plain
 from ..execution.execution import HERE, Budget, Execution
 from ..execution.workers import in_parallel
 from ..play.unseeded import OnGlobals
-from ..statistics.canary_scores import CanaryScores
-from ..statistics.canary_words import INDEPENDENT, ONE_RUN, Design
+from ..statistics.canary_scores import CanaryScores, ceiling, needed
+from ..statistics.canary_words import INDEPENDENT, ONE_RUN, Design, ScoresJson, needed_words
+from ..statistics.score_certificates import score_certificate
 from .score_audit import check_scored, concluded
 from .verdict import Result
 
@@ -76,6 +77,20 @@ def audit_training(
     all_of = np.concatenate(scores), np.concatenate(coins)
     found = CanaryScores.of(design, *all_of, seed=budget.seed, trainings=trainings)
     return concluded(found, claim, budget, began, attack="the training's scores")
+
+
+def too_few_words(claim: Claim, budget: Budget, canaries: int, trainings: int) -> str:
+    """Return how many canaries even a perfect attack needs, where so many are too few; nothing where they are enough.
+
+    It is known before any training.
+    """
+    many, measure, alpha = canaries * trainings, claim.measure, budget.alpha
+    design: Design = ONE_RUN if canaries > 1 else INDEPENDENT
+    if ceiling(CanaryScores.of_order(design, np.arange(many) < many // 2), measure, alpha=alpha) > measure.level:
+        return ""
+    limit = score_certificate(design, measure).limit
+    known: ScoresJson = {"needed": needed(design, measure, alpha=alpha, beyond=many), "limit": limit}
+    return f"{many:,} canaries are too few to test this claim: {needed_words(known)}"
 
 
 def _coins(seed: int, index: int, canaries: int) -> NDArray[np.bool_]:

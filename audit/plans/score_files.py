@@ -90,12 +90,23 @@ def _table(path: Path) -> Columns:
     if not places:
         raise ValueError(f"its first line must name the columns score and included, got {head!r:.100}")
     how: dict[str, Any] = {"delimiter": between, "quotechar": '"', "comments": None, "encoding": "utf-8-sig"}
+    columns = [*places.values()]
+    words: dict[str, Any] = {"converters": {places[INCLUDED]: _coin}} if INCLUDED in places else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a file without rows
-        rows: NDArray[np.float64] = np.loadtxt(path, skiprows=1, usecols=[*places.values()], ndmin=2, **how)
+        try:
+            rows: NDArray[np.float64] = np.loadtxt(path, skiprows=1, usecols=columns, ndmin=2, **how)
+        except ValueError:  # of coins that are words, which take much longer
+            rows = np.loadtxt(path, skiprows=1, usecols=columns, ndmin=2, **how, **words)
     if not rows.size:
         raise ValueError("it has no rows")
     return dict(zip(places, rows.T, strict=True))
+
+
+def _coin(text: str) -> float:
+    """Return a coin of a table: pandas writes True and False."""
+    known = {"true": 1.0, "false": 0.0}.get(text.strip().lower())
+    return float(text) if known is None else known
 
 
 def _npy(path: Path) -> Columns:

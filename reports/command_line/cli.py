@@ -34,7 +34,7 @@ from .options import (
 from .regret import regret
 from .running import audited, cluster_of, exit_code, resumable
 from .scores import scores, write_plot
-from .task_options import check_canaries, check_shrink, task_of
+from .task_options import check_canaries, check_shrink, task_of, warn_of_few
 from .trace_command import trace
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ def check(
         prepared = task.prepare()
         if shrink:
             check_shrink(prepared)
+        warn_of_few(prepared)
         where = Execution(jobs or cores(), progress=True, cluster=cluster_of(workers, scheduler))
         result = prepared.audit(where, shrink=shrink is not False)
         record = claim_record(prepared, result, with_trace=trace)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...audit.plans.paths import read_json
 from .claimed import claimed_measure
+from .console import say
 from .scores import check_plot
 
 if TYPE_CHECKING:
@@ -32,6 +33,17 @@ def check_canaries(task: Task, *, trace: bool, plot: Path | None) -> None:
     if trace and task.canaries is not None:
         raise ValueError("--trace replays runs, and a training is not replayed")
     check_plot(plot, {})
+
+
+def warn_of_few(prepared: Prepared) -> None:
+    """Say before hours of training that the canaries are too few, where not even a perfect attack would do."""
+    from ...audit.pipeline.training_audit import too_few_words
+
+    task = prepared.task
+    if task.canaries is not None:
+        words = too_few_words(prepared.claim, task.budget, task.canaries, task.trainings)
+        if words:
+            say(f"overclaim: warning: {words}", err=True)
 
 
 def check_shrink(prepared: Prepared) -> None:

@@ -40,6 +40,7 @@ def files(tmp_path, monkeypatch):
         (tmp_path / name).write_text("\ufeff" + "\n".join(lines) + "\n")
     np.save("c.npy", np.array(rows))
     np.savez("c.npz", scores=scores, included=coins)
+    (tmp_path / "words.csv").write_text("score,included\n" + "\n".join(f"{s},{bool(c)}" for s, c in rows))
     (tmp_path / "c.json").write_text(json.dumps({"score": scores.tolist(), "included": [int(c) for c in coins]}))
     (tmp_path / "rows.json").write_text(json.dumps([{"score": s, "included": c} for s, c in rows]))
     np.save("in.npy", scores[coins])
@@ -49,7 +50,7 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["c.csv", "c.tsv", "c.npy", "c.npz", "c.json", "rows.json"])
+@pytest.mark.parametrize("name", ["c.csv", "words.csv", "c.tsv", "c.npy", "c.npz", "c.json", "rows.json"])
 def test_every_kind_of_file_has_the_same_scores(files, name):
     run = overclaim("scores", name, *ONE_RUN, "--epsilon", 2, "-q")
     assert run.exit_code == 1
@@ -210,6 +211,16 @@ def test_a_training_is_a_target(files, name, code, line):
     assert run.exit_code == code
     assert (files / "roc.svg").exists() == (code < 2)
     assert run.output.startswith(line)
+
+
+def test_too_few_canaries_are_told_before_the_training(files):
+    run = overclaim("check", "train.py:raises", "--canaries", 20, "--epsilon", 3, "--jobs", 1)
+    first, *rest = run.stderr.splitlines()
+    assert run.exit_code == 4
+    begin = "overclaim: warning: 20 canaries are too few to test this claim: a perfect attack needs 1"
+    assert re.fullmatch(begin + r"\d\d canaries", first)
+    assert rest == ["overclaim: raises raised ValueError: loss is nan"]
+    assert "warning" not in overclaim("check", "train.py:raises", "--canaries", 300, "--epsilon", 3).stderr
 
 
 @pytest.mark.parametrize(
