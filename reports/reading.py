@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..audit.pipeline import blind_spot
+from ..audit.play.data import shown
 from ..audit.statistics import measure_words
 from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.digits import at_least, at_most, confidence_text
@@ -16,6 +17,7 @@ from .sanitise import visible
 
 if TYPE_CHECKING:
     from ..audit.pipeline.blind_spot import Reason
+    from ..audit.pipeline.one_sided import OneSidedJson
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
     from ..mechanisms.claim import ClaimedJson
@@ -51,6 +53,18 @@ def legible(record: RunRecord) -> LegibleRecord:
 def missing_words(claim: ClaimRecord) -> list[str]:
     """Return what a verdict goes without, and why, line by line."""
     return [f"missing: {one['what']}: {one['reason']}" for one in claim.get("missing") or ()]
+
+
+def remark_lines(claim: ClaimRecord) -> list[str]:
+    """Return what differs, whether noise is fixed, and on which inputs the target raised on one side alone."""
+    one = (claim.get("searched") or {}).get("one_sided")
+    return [*(claim.get("remarks") or ()), *([_one_sided_line(one)] if one else [])]
+
+
+def _one_sided_line(one: OneSidedJson) -> str:
+    sides = ((one["left_raised"], one["left"]), (one["right_raised"], one["right"]))
+    counts = ", in ".join(f"{many:,} of {one['runs']:,} runs on {shown(data)}" for many, data in sides)
+    return f"raised on one side alone: {one['said']}; in {counts}"
 
 
 def is_mechanism(claim: ClaimRecord) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         laplace,
         randomised_response,
     )
+    from overclaim.mechanisms.watching import watching
 
 __all__ = [
     "discrete_gaussian",
@@ -25,6 +26,7 @@ __all__ = [
     "laplace",
     "neighbours",
     "randomised_response",
+    "watching",
 ]
 
 _HOMES = {
@@ -36,6 +38,7 @@ _HOMES = {
     "laplace": "overclaim.mechanisms.primitives",
     "neighbours": "overclaim.audit.spaces.neighbours",
     "randomised_response": "overclaim.mechanisms.primitives",
+    "watching": "overclaim.mechanisms.watching",
 }
 
 __getattr__, __dir__ = lazily(globals(), _HOMES)

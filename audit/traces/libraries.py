@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...mechanisms.discrete import DiscreteLaplaceNoise
 from ...mechanisms.noise import Gaussian, Laplace
+from ...mechanisms.watching import active
 from .forms.arrays import numbers_of
 from .watched import Recorder, UnreadNoiseError
 
@@ -30,12 +32,22 @@ _AFTER = {"LaplaceTruncated", "LaplaceFolded", "GeometricTruncated", "GeometricF
 def watched_libraries(recorder: Recorder) -> Iterator[None]:
     """Report the noisy calls of diffprivlib and OpenDP to a tape, where they are loaded."""
     with ExitStack() as stack:
+        stack.enter_context(active(partial(_note, recorder)))
         if mechanisms := sys.modules.get("diffprivlib.mechanisms"):
             for kind in _with_randomise(mechanisms):
                 stack.enter_context(_patched(kind, "randomise", _randomise(kind, recorder)))
         if opendp := sys.modules.get("opendp.mod"):
             stack.enter_context(_patched(opendp.Measurement, "__call__", _measure(opendp.Measurement, recorder)))
         yield
+
+
+def _note(
+    recorder: Recorder, function: Callable[..., object], law_of: Callable[..., object], /, *args: Any, **kwargs: Any
+) -> object:
+    """Return what a function returns that a user watches (`testing.watching`): its first argument with noise."""
+    args, kwargs = tuple(map(numbers_of, args)), {name: numbers_of(value) for name, value in kwargs.items()}
+    name = getattr(function, "__name__", "noise")
+    return recorder.measured(law_of(*args, **kwargs), args[0], lambda: function(*args, **kwargs), name)
 
 
 @contextmanager

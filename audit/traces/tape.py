@@ -30,6 +30,7 @@ _PACKAGE = __name__.partition(".")[0]
 _BETWEEN = (
     *(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mechanisms.primitives", "mechanisms.noise")),
     f"{_PACKAGE}.mechanisms.global_random.",
+    f"{_PACKAGE}.mechanisms.watching.",
     "numpy.",
 )
 #: What calls the code under audit.
@@ -316,13 +317,14 @@ class Tape(Draws):
         if not bounds_something(law):
             self.silent.append((name, self.place(), value))
             return make()
-        whole = np.empty((1, 1), dtype=object)
-        whole[0, 0] = value
+        column = np.asarray(value).reshape(-1, 1) if hasattr(law, "sample") else np.empty((0, 0), dtype=object)
+        if column.dtype.kind not in "biuf":  # its own map, or its law, takes it whole
+            column = np.empty((1, 1), dtype=object)
+            column.fill(value)
         self._made += 1
         before = self.frozen[self._made - 1].output if self._made <= len(self.frozen) else None
         output = make() if before is None else copy.copy(before)
-        known = isinstance(value, int | float | np.number) and hasattr(law, "sample")
-        self._note(name, law, np.asarray(value).reshape(-1, 1) if known else whole, output)
+        self._note(name, law, column, output)
         return output
 
     def stream(self, purpose: Purpose) -> np.random.Generator:

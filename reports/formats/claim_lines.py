@@ -28,6 +28,7 @@ from ..reading import (
     reason_of,
     reason_words,
     regret_replay,
+    remark_lines,
     replay_word,
     rounds_words,
     with_relation,
@@ -38,7 +39,6 @@ from ..upper_words import bounded_words, trace_lines
 from .terminal import confidence, number, shrunk_lines, verdict_word, width
 
 if TYPE_CHECKING:
-    from ...audit.pipeline.one_sided import OneSidedJson
     from ...audit.regret.measurement import RegretJson
     from ...mechanisms.measures.measure import MeasureJson
 
@@ -67,7 +67,7 @@ def claim_lines(claim: ClaimRecord) -> str:
         *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         *([f"in words: {visible_line(claim['event_in_words'])}"] if claim.get("event_in_words") else []),
-        *[f"remark: {visible_line(line)}" for line in claim.get("remarks") or ()],
+        *[f"remark: {visible_line(line)}" for line in remark_lines(data)],
         _worlds_line(data),
         *_translation_lines(claim),
         *_searched_lines(data),
@@ -117,7 +117,6 @@ def _searched_lines(claim: ClaimRecord) -> list[str]:
         raised = f"; it raised on {searched['refused']}, first: {searched['reason']}" if searched["refused"] else ""
         slow = f"; it was too slow on {searched['slow']}" if searched.get("slow") else ""
         lines.append(f"searched: {searched['tried']} pairs of inputs{raised}{slow}")
-        lines += [_one_sided_line(searched["one_sided"])] if searched.get("one_sided") else []
     if small and not small.get("fresh", True):
         lines.append("shrunk: no smaller inputs were certified; trials have fewer runs, and may miss a weak violation")
     elif small:
@@ -130,15 +129,6 @@ def _searched_lines(claim: ClaimRecord) -> list[str]:
         kept = f"; SHA-256 of its outputs: {digest}" if digest else ""
         lines.append(f"it is said to draw from a generator of its own: no counts are replayed{kept}")
     return [visible_line(line) for line in lines]
-
-
-def _one_sided_line(one: OneSidedJson) -> str:
-    """Return on which inputs the mechanism raised on one side alone, and how often."""
-    counts = [
-        f"{many:,} of {one['runs']:,} runs on {shown(data)}"
-        for many, data in ((one["left_raised"], one["left"]), (one["right_raised"], one["right"]))
-    ]
-    return f"raised on one side alone: {one['said']}; in {', in '.join(counts)}"
 
 
 def _translation_lines(claim: ClaimRecord) -> list[str]:

@@ -44,6 +44,7 @@ from ..reading import (
     measure_of,
     missing_words,
     reason_words,
+    remark_lines,
     symbol,
     with_relation,
 )
@@ -211,6 +212,7 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "canaries": canaries_words(shown["design"], scores) if (scores := shown["scores"]) else "",
         "half": bool(scores and is_half(shown["design"], scores)),
         "missing": missing_words(shown),
+        "remarks": remark_lines(shown),
     }
 
 
