@@ -23,9 +23,9 @@ def played(kind, data):
 
 def published(kind, data):
     counter = kind(T=len(data), epsilon=1.0)
+    add = getattr(counter, "add", None) or counter.update
     shown = []
     for number in data:
-        add = getattr(counter, "add", counter.update if hasattr(counter, "update") else None)
         value = add(number)
         shown.append(counter.release() if value is None else value)
     return shown
