@@ -126,7 +126,7 @@ _TABLE = (
     Option("arms", _COUNT, "int", "Arms, experts or coordinates.  [default: the target's own, or 2]"),
     Option(
         "losses",
-        {"anyOf": [{"enum": [*LOSSES, "finite", "any"]}, {"type": "string", "pattern": "^box:"}]},
+        _NAME,
         "text",
         f"Loss set: {', '.join(LOSSES)}; or one of your own: box:LOW:HIGH, finite, any.  [default: the target's own, "
         "or unit]",

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ...learners.catalogue.entries import Case, Entry, entries
 from ...learners.checks import check_game
-from ...mechanisms.claim import EXPECTATIONS, NEIGHBOURS
+from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, loss_range
 from ...mechanisms.libraries.catalogue import PREFIX
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
@@ -96,6 +96,8 @@ class Request:
         check_attributes(self.attributes)
         if not self.of_canaries and (self.trainings != 1 or self.design is not None):
             raise ValueError(f"{self.target} takes trainings and design beside canaries or scores alone")
+        if self.losses is not None and self.losses not in LOSS_SET_NAMES:
+            loss_range(self.losses)
         if not self.near_by_function:
             Relation.parse(self.relation)
         if self.fast:
