@@ -17,6 +17,7 @@ from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..encoding.features import Outputs
 from ..play.mechanism_runs import DataPair, join, outputs_of
+from ..play.raising import RAISED
 from ..play.transcripts import play
 from .event_statements import NOTHING, columns_of
 from .frame import Choice
@@ -86,11 +87,24 @@ def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: C
     mechanism, pair = audit.mechanism, choice.inputs
     if not audit.unseeded and draws_nothing(mechanism, lambda one: outputs_of(mechanism, pair.left, one, FEW), seed):
         found.append(FIXED_NOISE)
+    if audit.claim.raising == "outcome":
+        found += _always_raises(mechanism, pair, seed)
     if result.verdict is Verdict.FALSIFIED and not getattr(mechanism, "in_step", False):
         look = partial(_differences, audit, result, pair)
         more, missing = extra_or_reason("what differs", look)
         found += more or []
     return replace(result, remarks=tuple(found[:MOST_REMARKS]), missing=(*result.missing, *missing))
+
+
+def _always_raises(mechanism: Callable[..., object], pair: DataPair, seed: int) -> list[str]:
+    """Return what a few runs on both inputs raise, where all raise the same: then likely the call itself is wrong."""
+    sides = [
+        outputs_of(mechanism, data, Draws(seed, Stage.EVIDENCE, 1, _PART + side), FEW)
+        for side, data in enumerate((pair.left, pair.right))
+    ]
+    seen = {output if isinstance(output, str) else "" for outputs in sides for output in outputs}
+    (first, *others) = seen
+    return [f"it {first} in all {FEW} runs of each input"] if first.startswith(RAISED) and not others else []
 
 
 def _differences(audit: MechanismAudit, result: Result, pair: DataPair) -> list[str]:

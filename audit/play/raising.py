@@ -8,6 +8,8 @@ from collections.abc import Callable
 from ...learners.blame import deliberate, name_of
 from ...learners.protocol import LearnerError
 
+#: What an outcome that is an exception begins with.
+RAISED = "raised "
 #: What makes an exception count.
 CURE = "an exception is no output here: --raising outcome (raising='outcome') takes it as one"
 
@@ -19,7 +21,7 @@ def outcome_of(error: BaseException | None) -> str | None:
     """
     if not isinstance(error, Exception) or isinstance(error, MemoryError | LearnerError) or deliberate(error):
         return None
-    return f"raised {type(error).__name__}"
+    return f"{RAISED}{type(error).__name__}"
 
 
 class Outcomes:

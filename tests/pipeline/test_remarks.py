@@ -103,6 +103,15 @@ def test_fixed_noise_of_a_learner_is_told(learner, remarks):
     assert falsify(learner, Claim(epsilon=1.0), rounds=2, arms=2, runs=1_000).remarks == remarks
 
 
+def test_what_raises_in_every_run_is_told():
+    """A typo in the target looked like a sound one: no difference was seen, exit code 3."""
+    claim = Claim(epsilon=1.0, raising="outcome")
+    result = falsify_mechanism(lambda data, rng: missing_name, claim, left=1, right=0, runs=200)  # noqa: F821
+    assert "it raised NameError in all 8 runs of each input" in result.remarks
+    sometimes = falsify_mechanism(lambda data, rng: 1 // int(2 * rng.random()), claim, left=1, right=0, runs=200)
+    assert sometimes.remarks == ()
+
+
 def test_fixed_noise_of_a_mechanism_is_told():
     result = falsify_mechanism(of_data, Claim(epsilon=1.0), left=[1], right=[], runs=400)
     assert result.remarks[0] == FIXED_NOISE
