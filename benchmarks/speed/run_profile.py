@@ -23,9 +23,8 @@ for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
 
 from overclaim.audit.execution.execution import Execution  # noqa: E402
-from overclaim.audit.pipeline import blind_spot_search, frame  # noqa: E402
+from overclaim.audit.pipeline import audited, blind_spot_search, frame, given_losses  # noqa: E402
 from overclaim.audit.pipeline import learner_stages as stages  # noqa: E402
-from overclaim.audit.pipeline import learners as falsify  # noqa: E402
 from overclaim.audit.plans import shrink  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402
 from overclaim.audit.plans.selftest import selftest  # noqa: E402
@@ -36,15 +35,15 @@ from overclaim.reports.formats.html import render  # noqa: E402
 
 #: Whose functions are stages, and what they are called.
 STAGES: list[tuple[Any, str, str]] = [
-    (falsify, "check_fresh", "checks of the learner"),
-    (falsify, "as_watched", "checks of the learner"),
-    (falsify, "_check_pairs", "search by exact laws"),
+    (given_losses, "check_fresh", "checks of the learner"),
+    (given_losses, "as_watched", "checks of the learner"),
+    (given_losses, "check_pairs", "search by exact laws"),
     (stages.LearnerAudit, "find_pair", "search by runs"),
     (stages.LearnerAudit, "_pilot", "pilot"),
     (stages, "choose_event", "choice of the event"),
     (frame.Audit, "certification_blocks", "certification"),
     (frame, "certify_claim", "bounds"),
-    (falsify, "with_blind_spot", "blind spots"),
+    (audited, "with_blind_spot", "blind spots"),
     (blind_spot_search, "true_to", "exact laws of weaker learners"),
     (extras, "exact_epsilons", "exact epsilon"),
     (extras, "traced", "traces"),

@@ -61,7 +61,7 @@ class Rdp(Kind):
 class Configuration(Kind):
     """Values of a configuration, `NAME=VALUE` with commas between them."""
 
-    name = "NAME=VALUE,..."
+    name = "NAME=VALUE"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         """Split at the commas, and at the equals signs."""

@@ -9,7 +9,7 @@ from overclaim.audit.attacks.particle import ParticleRatio
 from overclaim.audit.attacks.responses import NextArms
 from overclaim.audit.laws.exact import epsilon_from_laws
 from overclaim.audit.laws.sequences import COARSE, NotEnumerableError, _grid, index_of, sequence_laws, window_laws
-from overclaim.audit.pipeline import anytime_learners
+from overclaim.audit.pipeline import learner_stages
 from overclaim.audit.pipeline.learner_stages import best_of, judged_loss, log_loss
 from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
@@ -144,7 +144,7 @@ def test_early_audits_judge_attacks_by_the_same_rule(monkeypatch):
         judged.append((kinds[i], judged_loss(kinds, i, scores_of, left), log_loss(scores_of(i), left)))
         return judged[-1][1]
 
-    monkeypatch.setattr(anytime_learners, "judged_loss", noted)
+    monkeypatch.setattr(learner_stages, "judged_loss", noted)
     falsify(learner(), Claim(epsilon=0.3), pair=pair(16), runs=100, seed=0, stop="early")
     assert {kind for kind, _, _ in judged} > {WindowRatio, ParticleRatio}
     assert all(loss == plain if kind is WindowRatio else loss > plain for kind, loss, plain in judged)

@@ -165,6 +165,9 @@ class Sizes(Audit):
     def of(self, target):
         raise NotImplementedError
 
+    def anytime(self):
+        raise NotImplementedError
+
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize("blocks_of", [1, 1024, 1025, 3 * 1024 - 7, 70_000])
