@@ -1,10 +1,14 @@
 """What differs between outputs, in words that fresh runs show; and noise that no generator draws."""
 
+import html
+
 import numpy as np
 import pytest
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
 from overclaim.audit.pipeline.remarks import FIXED_NOISE, differences
+from overclaim.reports.formats.html import render
+from overclaim.reports.reading import remark_lines
 
 RUNS = 400
 RNG = np.random.default_rng(0)
@@ -117,3 +121,27 @@ def test_fixed_noise_of_a_mechanism_is_told():
     assert result.remarks[0] == FIXED_NOISE
     own = falsify_mechanism(of_data, Claim(epsilon=1.0), left=[1], right=[], runs=400, os_random=True)
     assert FIXED_NOISE not in own.remarks
+
+
+def test_every_report_shows_remarks_and_the_pair_that_raises():
+    claim = {
+        "name": "mine.py:total",
+        "claimed": {"epsilon": 1.0, "delta": 0.0},
+        "verdict": "FALSIFIED",
+        "mechanism": True,
+        "remarks": ["the output has no noise"],
+        "searched": {
+            **{"tried": 2, "refused": 1, "slow": 0, "reason": "total raised ValueError"},
+            "one_sided": {
+                **{"left": [None], "right": [0], "left_raised": 50, "right_raised": 0, "runs": 50},
+                "said": "ValueError: x",
+            },
+        },
+    }
+    lines = remark_lines(claim)
+    assert lines == [
+        "the output has no noise",
+        "raised on one side alone: ValueError: x; in 50 of 50 runs on [null], in 0 of 50 runs on [0]",
+    ]
+    page = html.unescape(render({"schema": 1, "claims": [claim]}))
+    assert all(f"Remark: <bdi>{line}</bdi>" in page for line in lines)
