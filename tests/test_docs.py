@@ -22,7 +22,7 @@ spec.loader.exec_module(commands)
 #: Pages on other people's code, nightly as `make libraries` runs them too. What they show are files of examples/.
 TUTORIALS = {"tutorial-opendp.md": "visits", "tutorial-diffprivlib.md": "scale", "tutorial-river.md": "articles"}
 #: Pages whose audits take long.
-LONG = ("tutorial.md", "mechanisms.md", "findings.md", "index.md", "inputs.md", "foreign.md")
+LONG = ("tutorial.md", "mechanisms.md", "findings.md", "inputs.md", "foreign.md")
 TIERS = {**dict.fromkeys(LONG, pytest.mark.slow), **dict.fromkeys(TUTORIALS, pytest.mark.nightly)}
 
 

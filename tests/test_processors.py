@@ -105,7 +105,7 @@ def test_a_plan_has_the_same_counts_without_what_this_processor_has(tmp_path):
 @pytest.mark.few("add-a-learner.md", rest="nightly")
 @pytest.mark.skipif(not plain(), reason="nothing of this processor can be switched off")
 @pytest.mark.slow(reason="every command of a page")
-@pytest.mark.parametrize("page", ["mechanisms.md", "index.md", "add-a-learner.md", "tutorial.md"])
+@pytest.mark.parametrize("page", ["mechanisms.md", "measures.md", "add-a-learner.md", "tutorial.md"])
 def test_the_documentation_prints_the_same_without_what_this_processor_has(page):
     """`test_docs` compares the same pages with what this processor prints."""
     python(PAGE, str(ROOT / "docs"), page, environment=plain())

@@ -261,13 +261,13 @@ def answered(rounds: int, parameters: Mapping[str, object]) -> tuple[Case, ...]:
 
 
 #: HTINF skips large losses and moves little in a round: its actions show next to nothing, with hardly any noise
-#: (`docs/limits.md`); what it is fed is audited.
+#: (`docs/catalogue.md`); what it is fed is audited.
 SKIPPED = Case(expected="survived", **FED, surface="release", parameters={"batch": 2}, runs=100_000)
 
 
 def hidden(statement: Statement) -> Case:
     """Return the audit of what HTINF's actions show, which tests little."""
-    note = "HTINF's actions hide its noise (docs/limits.md); what it is fed is audited beside this"
+    note = "HTINF's actions hide its noise (docs/catalogue.md); what it is fed is audited beside this"
     later = [[1.0, 1.0]] * 7
     pair = [[1.0, 1.0], *later], [[0.0, 0.0], *later]
     how: dict[str, Any] = {"standing": "theorem", "statement": statement, "parameters": {"batch": 2}, "runs": 5_000}

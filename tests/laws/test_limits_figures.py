@@ -1,4 +1,4 @@
-"""The figures of `docs/limits.md` about what cannot be seen, computed again."""
+"""The figures of `docs/catalogue.md` about what cannot be seen, computed again."""
 
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from overclaim.learners.conversions.batched import MiniBatch
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.weakening import weakened
 
-PAGE = " ".join((Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text(encoding="utf-8").split())
+PAGE = " ".join((Path(__file__).resolve().parents[2] / "docs" / "catalogue.md").read_text(encoding="utf-8").split())
 
 
 def ones(rounds, differing=1):
