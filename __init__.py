@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
     from overclaim.mechanisms.measures.gaussian_dp import GDP
     from overclaim.mechanisms.measures.renyi import RDP, ZCDP
+    from overclaim.reports.notebook import Kind as Kind
+    from overclaim.reports.notebook import Plot as Plot
+    from overclaim.reports.notebook import result_card as result_card
+    from overclaim.reports.notebook import result_plot as result_plot
 
 __version__ = "0.1.0"
 
@@ -60,6 +64,9 @@ _HOMES = {
     "check_regret": "overclaim.audit.regret.check_regret",
     "falsify": "overclaim.audit.pipeline.falsify",
     "falsify_mechanism": "overclaim.audit.pipeline.falsify",
+    # Not public: how a `Result`, which lies below the reports, shows itself in a notebook.
+    "result_card": "overclaim.reports.notebook",
+    "result_plot": "overclaim.reports.notebook",
 }
 
 __getattr__, __dir__ = lazily(globals(), _HOMES)

@@ -39,15 +39,18 @@ def legible(record: RunRecord) -> LegibleRecord:
     """Return a record with nothing hidden in its strings, and with every field that the reports name."""
     defaults = {"alpha": 0.01, "created": "", "command": "-", "overclaim": "?", "seed": "?"}
     shown = cast(LegibleRecord, defaults | {k: v for k, v in visible(record).items() if v is not None})
-    shown["claims"] = [
-        # What is written out in an input would be escaped again where that is shown as JSON.
-        filled(cast(ClaimRecord, {**claim, "pair": raw.get("pair")})) if is_mechanism(raw) else filled(claim)
-        for claim, raw in zip(shown["claims"], record["claims"], strict=True)
-    ]
+    shown["claims"] = [*map(legible_claim, record["claims"])]
     shown["errors"] = [{"replay": "", **error} for error in shown.get("errors", ())]
     shown["skipped"] = shown.get("skipped", [])
     shown["findings"] = (shown.get("baseline") or {}).get("findings") or []
     return shown
+
+
+def legible_claim(claim: ClaimRecord) -> ClaimRecord:
+    """Return a claim with nothing hidden in its strings, and with every field that the reports name."""
+    # What is written out in an input would be escaped again where that is shown as JSON.
+    inputs = {"pair": claim.get("pair")} if is_mechanism(claim) else {}
+    return filled(cast(ClaimRecord, {**visible(claim), **inputs}))
 
 
 def missing_words(claim: ClaimRecord) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from ...learners.blame import MissingExtra
 from ...mechanisms.claim import NEIGHBOURS, Claim
@@ -32,6 +32,9 @@ from .blind_spot import (
 )
 from .one_sided import OneSidedJson
 from .witness import ShrunkInputs
+
+if TYPE_CHECKING:
+    from ... import Kind, Plot
 
 
 class Verdict(Enum):
@@ -344,6 +347,21 @@ class Result(OnPair):
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
             + "".join(f"; {missing}" for missing in self.missing)
         )
+
+    def _repr_html_(self) -> str:
+        """Return the card of a report, which notebooks show."""
+        from ... import result_card  # the face loads `reports` on first use; this room lies below it
+
+        return result_card(self)
+
+    def plot(self, kind: Kind | None = None) -> Plot:
+        """Return a plot that notebooks show: "ruler", "tradeoff", or "roc" of scores of canaries.
+
+        The default is the ROC curve of scores, and the ruler of other audits. `svg` of the plot is the picture.
+        """
+        from ... import result_plot
+
+        return result_plot(self, kind)
 
     @property
     def untested(self) -> bool:

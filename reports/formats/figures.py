@@ -55,7 +55,7 @@ def of_claim(claim: ClaimRecord, prefix: str) -> list[Figure]:
     evidence: EvidenceJson = (claim.get("evidence") or {}) if available() else {}
     unit, by_round = unit_of(measure_of(claim)), evidence.get("by_round")
     able: list[tuple[str, Callable[[ClaimRecord, EvidenceJson], tuple[str, str, str]], object]] = [
-        ("Trade-off curve", _tradeoff, (evidence.get("tradeoff") or {}).get("false_positive")),
+        ("Trade-off curve", tradeoff, (evidence.get("tradeoff") or {}).get("false_positive")),
         ("Privacy profile", _profile, (evidence.get("profile") or {}).get("epsilon")),
         ("Scores by world", _histogram, (evidence.get("scores") or {}).get("left")),
         ("Leakage by round", _by_round, len(by_round["rounds"]) > 2 if by_round else False),
@@ -135,7 +135,8 @@ def _region(epsilon: float, delta: float) -> tuple[list[float], list[float]]:
     return x, [1 - delta, odds * (1 - delta - corner), 0.0]
 
 
-def _tradeoff(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
+def tradeoff(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
+    """Return the SVG of a trade-off curve, what it shows, and how to read it."""
     curve = evidence["tradeoff"]
     fpr, fnr = curve["false_positive"], curve["false_negative"]
     edge_x, edge_y = _limit(claim)

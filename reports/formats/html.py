@@ -39,6 +39,7 @@ from ..reading import (
     is_open,
     is_unexpected,
     legible,
+    legible_claim,
     level,
     lower,
     measure_of,
@@ -78,6 +79,17 @@ LOSSES = {
 def render(record: RunRecord, *, jobs: int = 1) -> str:
     """Return the HTML page of a record, its figures drawn by so many processes; every value is escaped."""
     return _environment().get_template("report.html").render(view(record, jobs=jobs))
+
+
+def card(claim: ClaimRecord) -> str:
+    """Return one claim's card as a part of another page: its style sheet reaches nothing else there."""
+    environment = _environment()
+    assert environment.loader is not None
+    style, *_ = environment.loader.get_source(environment, "report.css")
+    beside: View = {"together": False, "mends": None, "figures": []}
+    shown = _claim(legible_claim(claim), 1, ruler.setting(claim)) | beside
+    page = {"c": shown, "claims": [shown], "alpha": 1 - shown["confidence"], "words": WORDS}
+    return environment.get_template("notebook.html").render(page, style=Markup(style.replace(":root", "&")))
 
 
 @cache
