@@ -94,7 +94,7 @@ LIBRARIES := .venv-libraries
 $(LIBRARIES)/ready: pyproject.toml benchmarks/libraries.txt
 	@echo 'libraries: a virtual environment in $(LIBRARIES), with the pinned libraries'
 	@$(or $(PYTHON),python3) -m venv $(LIBRARIES)
-	@$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/libraries.txt -e .
+	@$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/libraries.txt -e '.[figures]'
 	@touch $@
 
 libraries: $(LIBRARIES)/ready
@@ -109,7 +109,7 @@ libraries: $(LIBRARIES)/ready
 .venv-libraries-%/ready: pyproject.toml benchmarks/libraries-%.txt
 	@echo 'libraries-$*: a virtual environment in $(@D), with the pinned libraries'
 	@$(or $(PYTHON),python3) -m venv $(@D)
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/libraries-$*.txt -e .
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/libraries-$*.txt -e '.[figures]'
 	@for alone in $(wildcard benchmarks/libraries-$*-alone.txt); do \
 	    $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r "$$alone" || exit 1; \
 	done

@@ -69,7 +69,7 @@ def result_plot(result: Result, kind: Kind | None = None) -> Plot:
     if kind == "roc" and result.canaries is None:
         raise ValueError("kind must be ruler or tradeoff, got 'roc': only scores of canaries have a ROC curve")
     if not available():
-        raise ValueError(f"kind {kind!r} needs matplotlib: pip install matplotlib")
+        raise ValueError(f"kind {kind!r} needs matplotlib: pip install 'overclaim[figures]'")
     if kind == "roc":
         return _drawn(ROC, lambda: roc(record))
     evidence: EvidenceJson = {"alpha": rounded(result.certificate.alpha), "tradeoff": tradeoff_of(result)}

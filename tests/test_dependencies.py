@@ -131,10 +131,10 @@ def imported(folders):
     [
         (
             ("audit", "learners", "mechanisms", "reports", "testing"),
-            ("dependencies", "accounting", "cluster", "fast", "inputs"),
+            ("dependencies", "accounting", "cluster", "fast", "figures"),
         ),
         (("tests", "docs"), ("dependencies", "cluster", "fast", "dev")),
-        (("examples",), ("dependencies", "adapters", "inputs", "trainings")),
+        (("examples",), ("dependencies", "adapters", "trainings")),
     ],
 )
 def test_what_is_imported_is_declared(folders, groups):

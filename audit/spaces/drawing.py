@@ -32,7 +32,7 @@ def import_hypothesis() -> ModuleType:
         import hypothesis
     except ImportError:
         raise MissingPackageError(
-            "inputs are drawn by hypothesis, which is not installed: pip install 'overclaim[inputs]'"
+            "inputs are drawn by hypothesis, which is not installed: pip install hypothesis"
         ) from None
     return hypothesis
 

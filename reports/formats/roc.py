@@ -83,6 +83,6 @@ def _threshold(claim: ClaimRecord, floor: float) -> tuple[list[float], list[floa
 def plot(claim: ClaimRecord) -> str:
     """Return a file of SVG with a claim's ROC curve; raise ValueError where nothing can draw it."""
     if not available():
-        raise ValueError("--plot needs matplotlib: pip install matplotlib")
+        raise ValueError("--plot needs matplotlib: pip install 'overclaim[figures]'")
     svg, alternative, _ = roc(claim)
     return standalone(svg, f"{TITLE}: {level(claim):g} claimed", alternative)

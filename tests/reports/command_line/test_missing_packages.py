@@ -46,6 +46,19 @@ def test_a_report_without_matplotlib(tmp_path, record):
     assert bare.count("<figure>") == 0
 
 
+@pytest.mark.slow(reason="a process that imports everything anew")
+def test_a_plot_without_matplotlib(tmp_path):
+    """The figures are an extra: one line says what to install."""
+    scores = tmp_path / "scores.csv"
+    scores.write_text("score,included\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(40)))
+    words = ["scores", scores, "--design", "one-run", "--epsilon", 1, "--plot", tmp_path / "roc.svg"]
+    done = without("matplotlib", *words)
+    assert done.returncode == 2
+    assert "needs matplotlib: pip install 'overclaim[figures]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "roc.svg").exists()
+
+
 NOWHERE = """
 import sys
 from overclaim.__main__ import run
