@@ -43,8 +43,8 @@ other. Tools of development are listed too; overclaim does not ship them.
 
 To look for known vulnerabilities: `pip-audit --require-hashes --disable-pip -r requirements.lock`.
 
-Sizes are in MB on disk, on Linux with Python 3.11 and without bytecode, which adds two fifths. A dash is a package that
-was not measured. What overclaim itself needs takes {core:.0f} MB, and the extra `figures` {figures:.0f} MB more.
+Sizes are in MB on disk, on Linux with Python 3.11 and without bytecode, which adds two fifths. A dash is a package
+that was not measured. What overclaim itself needs takes {core:.0f} MB, and the extra `figures` {figures:.0f} MB more.
 statsmodels needs pandas, and optuna needs sqlalchemy; both are used in most audits.
 """
 
