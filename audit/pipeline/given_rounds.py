@@ -38,6 +38,7 @@ from ..play.run_by_run import played_alone, player_of
 from ..spaces.families import standard_pairs
 from ..spaces.neighbours import made_by
 from ..spaces.sequences import examples_of, sequences_of
+from ..traces.one_path import cost_of_one_run
 from .blind_spot_search import weakening
 from .frame import Choice
 from .given import Given, Setup
@@ -65,6 +66,15 @@ class RoundsAudit(MechanismAudit):
     def alone(self) -> bool:
         """Whether the runs are played one by one."""
         return not getattr(self.mechanism, "in_step", False)
+
+    def rounds_of(self, data: object) -> int:
+        """Return how many rounds a sequence has."""
+        return len(as_sequence(data))
+
+    def cost_of(self, pair: DataPair) -> float | None:
+        """Return what one run costs on a pair of losses by its trace; None of other rounds."""
+        losses = pair_of(pair.left, pair.right, self.claim, len(as_sequence(pair.left)))
+        return None if losses is None else cost_of_one_run(self.learner, losses, self.claim, seed=self.budget.seed)
 
     def recheck(self, options: Sequence[Any], choice: Choice, before: object) -> None:
         """Raise LearnerError as of every mechanism, and as of every learner."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,9 +21,10 @@ from ..encoding.places import scalars
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
 from ..play.data import from_json, to_json
-from ..play.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, run_block
+from ..play.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, outputs_of, run_block
 from ..spaces.candidates import Candidate, Drawn, Space
 from ..spaces.related import Related
+from .leads import DECISIONS, MOST_ROUNDS, MOST_TRACES, RUNS_OF_A_TRACE, beside_decisions, dearest
 from .mechanism_stages import MechanismAudit
 from .one_sided import OneSided, confirmed, one_sided
 from .verdict import SearchedJson
@@ -39,6 +40,8 @@ DATA_SHARE = 0.35
 DATA_GENERATIONS = ((48, 0, 0.1), (28, 10, 0.15), (16, 8, 0.2), (8, 5, 0.25), (3, 3, 0.3))
 #: The fewest runs of a pair in one generation: from fewer nothing is learned.
 LEAST = 12
+#: The part of the key of draws that leads are found by: runs that rank pairs have 0.
+LED = 2
 #: The fewest pairs of a generation, however few the runs.
 FEWEST = 2
 #: How often other pairs are drawn for a generation in the place of those on which the mechanism raises.
@@ -145,10 +148,11 @@ class _Search:
     def run(self) -> Searched:
         budget = max(LEAST * 8, self.audit.share(self.share, ENOUGH_RUNS, MOST_RUNS))
         scale = min(1.0, budget / (LEAST * len(self.generations) * self.generations[0][0]))
-        alive: list[_Ranked] = []
+        alive, led = list[_Ranked](), self._to_rank(self._leads(budget))
+        led_by = {one.index for one in led[:1]}
         for number, (many, kept, share) in enumerate(self.generations):
             many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
-            before = _best(alive, kept)
+            before = _best(alive, kept, led_by) if number else led[: max(1, many // 4)]
             alive = before + self._to_rank(self._more(before, many - len(before), first=not number))
             each = max(LEAST, math.floor(share * budget) // max(1, len(alive)))
             wanted = max(1, min(len(alive), (budget - self.spent) // each))
@@ -171,6 +175,25 @@ class _Search:
     def _confirmed(self) -> OneSided | None:
         audit = self.audit
         return confirmed(audit.limited, self.one_sided, audit.budget.seed, audit.budget.runs)
+
+    def _leads(self, budget: int) -> list[Candidate]:
+        """Return pairs to begin with: the dearest by their traces, and those between which a decision flips."""
+        audit, runs = self.audit, self.audit.budget.runs
+        if audit.unseeded:
+            return []
+        first = self.space.first(self.generations[0][0])
+        rounds = max(audit.rounds_of(one.left) for one in first)
+        most = min(MOST_TRACES, runs // RUNS_OF_A_TRACE, MOST_ROUNDS // rounds)
+        dear = dearest(self.space, first, lambda one: audit.cost_of(DataPair(one.left, one.right)), self.rng, most)
+        return [*dear, *beside_decisions(self.space, self._answer, self.rng, int(DECISIONS * runs))]
+
+    def _answer(self, data: object, run: int) -> object:
+        """Return what the mechanism answers in one run of its own; what it raised, where it raises."""
+        draws = Draws(self.audit.budget.seed, Stage.SEARCH, 0, LED, run)
+        try:
+            return outputs_of(self.audit.limited, data, draws, 1)
+        except LearnerError as error:
+            return str(error)
 
     def _to_rank(self, candidates: Sequence[Candidate]) -> list[_Ranked]:
         ranked = []
@@ -217,15 +240,17 @@ class _Search:
         return alive
 
 
-def _best(alive: Sequence[_Ranked], kept: int) -> list[_Ranked]:
-    """Return the candidates of most worth, and of each four one of the simplest pairs whose data differ in form.
+def _best(alive: Sequence[_Ranked], kept: int, led: Container[int] = ()) -> list[_Ranked]:
+    """Return the candidates of most worth, those that lead, and of each four one of the simplest that differ in form.
 
     A key, a record or a missing value more may show rarely, and be worth nothing in few runs, and yet be certain.
     """
+    ahead = [one for one in alive if one.index in led][:kept]
+    alive, kept = [one for one in alive if one not in ahead], kept - len(ahead)
     simple = sorted((one for one in alive if one.unlike), key=lambda one: one.candidate.cost)
     unlike = list({frozenset(one.pair.keys): one for one in reversed(simple)}.values())[::-1][: -(-kept // 4)]
     others = sorted((one for one in alive if one not in unlike), key=lambda one: -one.worth)
-    return [*others[: kept - len(unlike)], *unlike]
+    return [*others[: kept - len(unlike)], *unlike, *ahead]
 
 
 def _promise(alone: int, seen: int, audit: MechanismAudit, *, unlike: bool) -> float:

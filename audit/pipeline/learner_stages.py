@@ -47,6 +47,7 @@ from .anytime import SEARCH_RUNS, Scored
 from .exact_search import expected_bound, worst_of
 from .frame import FIRST_PAIRED, Audit, Choice
 from .influential_rounds import influential_pairs
+from .led_pairs import led_pairs
 from .pair_search import LEAST, Trial, climb
 from .verdict import Result
 
@@ -134,7 +135,7 @@ class LearnerAudit(Audit):
 
         given = len(options)
         runs = max(self._share(SEARCH), min(self._share(FEW_SEARCH), ENOUGH_SEARCH))
-        space, looked, awaited = None, 0, None
+        space, looked, awaited = None, 0, list[int]()
         learns = self._likelihood(options[0]) is None
         if self.searched:
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
@@ -142,8 +143,10 @@ class LearnerAudit(Audit):
             more, hidden, looked = influential_pairs(
                 self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs), together=learns
             )
-            options = unlike([*options, *more, *([] if hidden is None else [hidden])])
-            awaited = None if hidden is None else [option.key for option in options].index(hidden.key)
+            last = [*([] if hidden is None else [hidden]), *led_pairs(self, space)]
+            options = unlike([*options, *more, *last])
+            keys = [option.key for option in options]
+            awaited = [keys.index(one.key) for one in unlike(last)]
         how: Any = {"space": space, "each": LEAST_TRAINED if learns else LEAST, "seed": self.budget.seed}
         pair, index, spent = climb(options, self.trial(), runs - looked, awaited=awaited, **how)
         if not self._pair_differs(pair, index):  # runs rank pairs on which nothing is seen by chance

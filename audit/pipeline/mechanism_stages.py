@@ -42,6 +42,7 @@ from ..statistics import event_choice, measure_choice, sequential
 from ..statistics.event_choice import DOUBT
 from ..statistics.event_rule import transfer
 from ..statistics.events import NO_EVENT, Counts, Event, count
+from ..traces.one_path import cost_of_one_run
 from . import weak_claims
 from .anytime import FIRST, SEARCH_RUNS, Scored
 from .event_statements import MOST_RUNS, described
@@ -106,6 +107,14 @@ class MechanismAudit(Audit):
     def limited(self) -> Callable[..., object]:
         """The mechanism, held to the time that a call may take."""
         return self.mechanism if self.call_limit is None else Limited(self.mechanism, self.call_limit)
+
+    def rounds_of(self, data: object) -> int:
+        """Return how many rounds a trace plays on an input."""
+        return 1
+
+    def cost_of(self, pair: DataPair) -> float | None:
+        """Return what one run costs on a pair by its trace; None where no trace tells."""
+        return cost_of_one_run(self.limited, pair, self.claim, seed=self.budget.seed)
 
     def anytime(self) -> AnytimeMechanism:
         """Return the early audit with the same facts."""

@@ -63,7 +63,7 @@ def climb(
     space: PairSpace | None = None,
     each: int = LEAST,
     seed: int = 0,
-    awaited: int | None = None,
+    awaited: Sequence[int] = (),
 ) -> tuple[Pair, int, int]:
     """Return the pair that wins, its index, and the runs spent.
 
@@ -87,11 +87,11 @@ def climb(
         Runs for each proposal, at least; they are not used where the budget is too small for a few.
     seed : int
         Of the proposals.
-    awaited : int, optional
-        Which option only competes in the final: it is known for what so few runs of a family do not show.
+    awaited : sequence of int
+        Which options only compete in the final: they are known for what so few runs of a family do not show.
     """
-    families = [option for option in enumerate(options) if option[0] != awaited]
-    last = [] if awaited is None else [(awaited, options[awaited])]
+    families = [option for option in enumerate(options) if option[0] not in awaited]
+    last = [(index, options[index]) for index in awaited]
     trials = min(MOST_TRIALS, int(PROPOSED * budget) // each)
     if space is None or len(options) == 1 or trials < FEWEST_TRIALS:
         best, spent, _ = _halve(families, trial, int((1 - PROPOSED * bool(last)) * budget))
@@ -113,7 +113,9 @@ def climb(
         improved.append((index, proposed))
         spent += used
     improved.sort(key=lambda one: -worths[one[0]])
-    (index, pair), used, _ = _halve([best, *last, *improved[: FINALISTS - 1 - len(last)]], trial, budget - spent)
+    (index, pair), used, _ = _halve(
+        [best, *last, *improved[: max(1, FINALISTS - 1 - len(last))]], trial, budget - spent
+    )
     return pair, index, spent + used
 
 

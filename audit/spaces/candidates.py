@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -72,6 +72,12 @@ class Space(Protocol):
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
 
+    def poles(self, rng: np.random.Generator) -> list[Any]:
+        """Return data sets that are unlike each other; none where single ones are not known."""
+
+    def between(self, left: Any, right: Any) -> list[Any]:
+        """Return a way from one data set to another whose steps are neighbours; none where there is no such way."""
+
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
 
@@ -136,6 +142,14 @@ class Drawn:
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return the pair as it is."""
         return Candidate(left, right)
+
+    def poles(self, rng: np.random.Generator) -> list[Any]:
+        """Return none: pairs alone are known."""
+        return []
+
+    def between(self, left: Any, right: Any) -> list[Any]:
+        """Return none."""
+        return []
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs that were drawn."""

@@ -111,7 +111,7 @@ class Changes:
                 self.ranges[kind] = min(low, number), max(high, number)
 
     def pair(
-        self, data: object, index: int, rng: np.random.Generator, draw: Callable[[], Any]
+        self, data: object, index: int, rng: np.random.Generator, draw: Callable[[], Any], *, still: bool = False
     ) -> tuple[object, object]:
         """Return a data set, this one or one like it, and a neighbour of it.
 
@@ -121,6 +121,8 @@ class Changes:
             Of the record that differs.
         draw : callable
             Returns a record for its place.
+        still : bool
+            Whether the data set shall stay as it is where it can.
 
         Raises
         ------
@@ -131,10 +133,10 @@ class Changes:
         """
         relation = self.relation
         if relation.change == "within":
-            return self._moved(data, rng)
+            return self._moved(data, rng, still=still)
         here = records_of(data)
         if relation.unit == "user":
-            if rng.random() < ALIKE:  # more records of one user: her share is what the relation protects
+            if not still and rng.random() < ALIKE:  # more records of one user: her share is what the relation protects
                 others = [i for i in range(here.size) if rng.random() < rng.random()]
                 data = _with(here, {i: with_user_of(here.record(index), here.record(i)) for i in others})
                 here = records_of(data)
@@ -168,7 +170,7 @@ class Changes:
         except (TypeError, AttributeError):
             raise UnfitError("a record of another form does not fit the user's") from None
 
-    def _moved(self, data: object, rng: np.random.Generator) -> tuple[object, object]:
+    def _moved(self, data: object, rng: np.random.Generator, *, still: bool) -> tuple[object, object]:
         """Return data and a neighbour whose numbers moved, by the whole distance where that fits."""
         form = to_json(data)
         places = list(numbers_of(form))
@@ -180,7 +182,7 @@ class Changes:
             path: SHORT.plus(number) if step % 1 else number
             for (path, number), step in zip(places, steps, strict=True)
         }
-        if rng.random() < AT_EDGES:
+        if not still and rng.random() < AT_EDGES:
             for (path, number), step in zip(places, steps, strict=True):
                 low, high = self.ranges.get(kind_of(path), (number, number))
                 start[path] = low if step > 0 else high if step < 0 else number

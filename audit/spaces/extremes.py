@@ -69,6 +69,14 @@ def all_alike(data: object, record: object, rng: np.random.Generator) -> object:
     return here.data
 
 
+def all_equal(data: object, record: object) -> object:
+    """Return data whose records are all this one; UnfitError where it does not fit."""
+    here = records_of(data)
+    for i in range(here.size):
+        here = records_of(here.put(i, record))
+    return here.data
+
+
 def _numbers(record: object) -> list[float]:
     """Return the numbers of a record, in its order; texts by their length."""
     form, numbers = [to_json(record)], list[float]()

@@ -45,6 +45,17 @@ _MADE_BY = "overclaim_neighbours"
 OF_ONE_RECORD = tuple(map(Relation.parse, ("replace", "add-remove", "substitute-feature")))
 
 
+@dataclass(frozen=True)
+class Domain:
+    """A `where` that tells of any data whether it is in the domain: what no strategy drew may be tried too."""
+
+    holds: Callable[[Any], object]
+
+    def __call__(self, data: object) -> object:
+        """Tell whether data is in the domain."""
+        return self.holds(data)
+
+
 def neighbours(
     strategy: object,
     relation: str | Relation | Callable[..., object] = "replace",

@@ -7,9 +7,10 @@ what `neighbours` says of its `where`. Hypothesis draws the edges of ranges, NaN
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,11 +19,16 @@ from ..play.data import key_of, shown, to_json
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .changes import user_of
 from .drawing import check_strategy, draw, is_strategy, large_integers
-from .extremes import all_alike, by_length, extremes, plain_record
-from .neighbours import OF_ONE_RECORD, Neighbours, made_by
+from .extremes import all_alike, all_equal, by_length, extremes, plain_record
+from .mutations import Known, mutated
+from .neighbours import OF_ONE_RECORD, Domain, Neighbours, made_by
 from .records import Records, UnfitError, features_of, records_of, with_feature
 
 ADD_REMOVE = Relation.parse("add-remove")
+#: The relations by which a record becomes any other.
+REPLACING = (Relation.parse("replace"),)
+#: Data sets of equal records, and others, between which decisions are looked for.
+CONSTANT, OTHERS = 8, 4
 #: The most different records of the drawn data sets that are kept.
 KEPT = 600
 #: The share of the first pairs in which all other records are copies of one extreme record.
@@ -30,6 +36,8 @@ FILLED = 0.3
 #: The share of the first pairs in which one feature of all records but the one that differs is the same, and how often
 #: that is a plain one, as zeros are: what other records hold cancels or outweighs what one record changes.
 SPARSE, PLAIN = 0.4, 0.7
+#: The share of the first pairs whose data is changed by mutations, beside those that are drawn as they are or sparse.
+MUTATED = 1 / 3
 
 
 def space_of(inputs: object, seed: int) -> Space:
@@ -75,6 +83,9 @@ class Related:
         if isinstance(self.relation, Relation):
             for data in self.bases:
                 neighbours.changes.learn(data)
+        sizes = [neighbours.records_of(data).size for data in self.bases]
+        exact = isinstance(neighbours.where, Domain)
+        self.known = Known.of(self.bases, self.pool, [neighbours.fewest, *sizes], exact=exact)
         self.plain = sorted(self.pool, key=by_length)[:2]
 
     def first(self, many: int) -> list[Candidate]:
@@ -90,6 +101,8 @@ class Related:
 
     def _any(self, rng: np.random.Generator) -> Candidate | None:
         base = self._base(rng)
+        if rng.random() < MUTATED:
+            return self._mutated(base, rng) or self._case(base, rng)
         if rng.random() < SPARSE:
             return self._sparse(base, rng) or self._case(base, rng)
         candidate = self._case(base, rng)
@@ -100,6 +113,17 @@ class Related:
         if candidate is None or not self._comes_and_goes or rng.random() < 0.5:
             return candidate
         return self._case(candidate.base, rng, candidate.index, self._record(rng)) or candidate
+
+    def _mutated(
+        self, base: object, rng: np.random.Generator, index: int | None = None, record: object = ...
+    ) -> Candidate | None:
+        """Return a pair on this data as mutations change it."""
+        size = self.neighbours.records_of(base).size
+        base = mutated(base, self.known, rng)
+        if not self._fits(base):
+            return None
+        same = self.neighbours.records_of(base).size == size
+        return self._case(base, rng, index if same else None, record, still=True)
 
     def _sparse(self, base: object, rng: np.random.Generator) -> Candidate | None:
         """Return a pair on this data with a feature in which all records are alike, but for the one that differs."""
@@ -131,18 +155,24 @@ class Related:
         return self.extremes[int(rng.integers(len(self.extremes)))]
 
     def _case(
-        self, base: object, rng: np.random.Generator, index: int | None = None, record: object = ...
+        self,
+        base: object,
+        rng: np.random.Generator,
+        index: int | None = None,
+        record: object = ...,
+        *,
+        still: bool = False,
     ) -> Candidate | None:
         """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
         here = self.neighbours.records_of(base)
         index = int(rng.integers(here.size)) if index is None and here.size else index or 0
         flipped = bool(rng.random() < 0.5)
         if not isinstance(self.relation, Relation):
-            return self._pair(base, self._related(base, rng), index, ..., flipped)
+            return self._pair(base, self._related(base, rng, still), index, ..., flipped)
         if not here.size:
             return None
         if self.relation not in OF_ONE_RECORD:
-            return self._of_relation(base, index, rng, flipped, record)
+            return self._of_relation(base, index, rng, flipped, record, still=still)
         if self._comes_and_goes:
             if record is not ...:  # another record comes and goes
                 try:
@@ -170,21 +200,25 @@ class Related:
         return self.relation == ADD_REMOVE
 
     def _of_relation(
-        self, base: object, index: int, rng: np.random.Generator, flipped: bool, record: object
+        self, base: object, index: int, rng: np.random.Generator, flipped: bool, record: object, *, still: bool
     ) -> Candidate | None:
         """Return a pair by a relation of several records, of users, of zeros or of distances."""
         draw = partial(self._record, rng) if record is ... or not self.pool else lambda: record
         try:
-            base, other = self.neighbours.changes.pair(base, index, rng, draw)
+            base, other = self.neighbours.changes.pair(base, index, rng, draw, still=still)
         except UnfitError:
             return None
         return self._pair(base, other, index, ..., flipped) if self._fits(base) else None
 
-    def _related(self, base: object, rng: np.random.Generator) -> object:
-        """Return a neighbour that the user's function names; `...` where it names none."""
+    def _related(self, base: object, rng: np.random.Generator, still: bool) -> object:
+        """Return a neighbour that a function names, of mutated data often the first; `...` where it names none.
+
+        The first lacks the first user, whom mutations put there.
+        """
         neighbours = self.neighbours.neighbours_of(base)
         neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours
-        return neighbours[int(rng.integers(len(neighbours)))] if neighbours else ...
+        first = still and rng.random() < 0.5
+        return neighbours[0 if first else int(rng.integers(len(neighbours)))] if neighbours else ...
 
     def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Candidate | None:
         if other is ... or key_of(base) == key_of(other) or not self._fits(other):
@@ -197,7 +231,9 @@ class Related:
         return another(partial(self._changed, candidate, rng), (candidate.key,))
 
     def _changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
-        here, turn = self.neighbours.records_of(candidate.base), int(rng.integers(9))
+        here, turn = self.neighbours.records_of(candidate.base), int(rng.integers(18))
+        if turn > 8:  # in half of the cases: the data changed by what it is made of
+            return self._mutated(candidate.base, rng, candidate.index, candidate.record)
         if turn == 0 and isinstance(self.relation, Relation):  # another record in its place
             return self._case(candidate.base, rng, candidate.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
@@ -275,6 +311,34 @@ class Related:
         else:
             index = place = next(i for i, (one, other) in enumerate(zip(*keys, strict=True)) if one != other)
         return Candidate(left, right, left, index, theirs.record(place))
+
+    def poles(self, rng: np.random.Generator) -> list[Any]:
+        """Return largest data sets of equal records at the edges of what is drawn, and others that are drawn."""
+        base, found = max(self.bases, key=lambda data: self.neighbours.records_of(data).size), list[object]()
+        for record in self.extremes[:CONSTANT] if self.pool else []:
+            with suppress(UnfitError, IndexError):
+                data = all_equal(base, record)
+                found += [data] if self._fits(data) else []
+        return [*found, *(self._base(rng) for _ in range(OTHERS))]
+
+    def between(self, left: object, right: object) -> list[Any]:
+        """Return a way from one data set to another, by one record at a time; none of other relations."""
+        ours, theirs = map(self.neighbours.records_of, (left, right))
+        if self._comes_and_goes:
+            fewest = self.neighbours.fewest
+            if fewest:
+                return []
+            down = [ours.take(range(size)) for size in range(ours.size, 0, -1)]
+            steps = [*down, *(theirs.take(range(size)) for size in range(theirs.size + 1))]
+        elif isinstance(self.relation, Relation) and self.relation in REPLACING and ours.size == theirs.size:
+            steps = [left]
+            with suppress(UnfitError):
+                for i in range(ours.size):
+                    steps.append(records_of(steps[-1]).put(i, theirs.record(i)))
+        else:
+            return []
+        different = [one for one, before in zip(steps, [None, *steps], strict=False) if key_of(one) != key_of(before)]
+        return different if all(map(self._fits, different)) else []
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""

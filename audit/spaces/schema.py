@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...learners.blame import said
 from ..play.data import from_json, to_json
 from .drawing import import_hypothesis
-from .neighbours import neighbours
+from .neighbours import Domain, neighbours
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -78,7 +78,7 @@ def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> 
         raise SchemaError(f"the schema of inputs is invalid: {said(error)} (at $)") from None
     checked = Draft202012Validator(_checked(modern))
     strategy = _Reader(schema, modern, checked).strategy(modern)
-    return neighbours(strategy, relation, where=lambda data: checked.is_valid(to_json(data)))
+    return neighbours(strategy, relation, where=Domain(lambda data: checked.is_valid(to_json(data))))
 
 
 def _checked(modern: Any) -> Any:

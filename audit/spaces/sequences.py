@@ -6,10 +6,11 @@ What may differ is what the relation of the claim says (`rounds.RoundRelation`),
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +30,9 @@ from ..play.rounds import (
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw
 from .extremes import extremes
-from .neighbours import Neighbours, made_by
-from .related import FILLED, Related
+from .mutations import Known, mutated
+from .neighbours import Domain, made_by
+from .related import CONSTANT, FILLED, MUTATED, OTHERS, REPLACING, Related
 
 #: Any round in the place of another, in both inputs.
 REPLACE = RoundRelation(Relation.parse("replace"))
@@ -88,7 +90,7 @@ def sequences_of(
         return Checked(Drawn(check_strategy(inputs), seed), game, relation)
     if relation is None:
         return Checked(Related(source, seed), game, None)
-    return SequencePairs(source, game, relation, seed, examples)
+    return SequencePairs(source.allows, game, relation, seed, examples, exact=isinstance(source.where, Domain))
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,14 @@ class Checked:
         """Return a pair that came from here."""
         return self.space.candidate_of(left, right)
 
+    def poles(self, rng: np.random.Generator) -> list[Any]:
+        """Return none: what a step may be is said by others."""
+        return []
+
+    def between(self, left: Any, right: Any) -> list[Any]:
+        """Return none."""
+        return []
+
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
         return map(self._checked, self.space.simpler(candidate))
@@ -127,16 +137,33 @@ class Checked:
 
 
 class SequencePairs:
-    """Pairs of a strategy of sequences with a relation of rounds."""
+    """Pairs of sequences with a relation of rounds.
+
+    Parameters
+    ----------
+    allows : callable
+        Whether a sequence is in the domain.
+    examples : sequence of sequences
+        What the rounds are taken from.
+    exact : bool
+        Whether `allows` tells of any numbers if they fit: see `Known`.
+    """
 
     def __init__(
-        self, neighbours: Neighbours, game: Game, relation: RoundRelation, seed: int, examples: Sequence[list[Round]]
+        self,
+        allows: Callable[[object], object],
+        game: Game,
+        relation: RoundRelation,
+        seed: int,
+        examples: Sequence[list[Round]],
+        *,
+        exact: bool,
     ) -> None:
-        self.neighbours, self.relation, self.publication = neighbours, relation, game.publication
+        self.allows, self.relation, self.publication, self.game = allows, relation, game.publication, game
         read = [game.read(data) for data in examples]
         if any(is_drawn(round_) for data in read for round_ in data):
             raise ValueError("a search takes no losses that the learner draws: give left and right")
-        self.bases = list({key_of(data): data for data in read if neighbours.allows(data)}.values())
+        self.bases = list({key_of(data): data for data in read if allows(data)}.values())
         if not self.bases:
             raise ValueError("nothing fits the strategy of inputs: `where` allows no sequence that it draws")
         rounds = (_nobodys(round_) for base in self.bases for round_ in base)
@@ -144,7 +171,9 @@ class SequencePairs:
         edges, self.simple = extremes(self.pool), sorted(self.pool, key=_length)
         #: From the narrowest: rounds at edges in most of their numbers, simple ones, others at edges, and all.
         self.kinds = [edges[:FEW], _varied(self.simple)[:FEW], edges, self.pool]
-        self.fewest = min(map(len, self.bases))
+        sizes = list(map(len, self.bases))
+        self.fewest = min(sizes)
+        self.known = Known.of(self.bases, self.pool, sizes, exact=exact)
         self.rng = np.random.default_rng([seed, 1])
 
     def first(self, many: int) -> list[Candidate]:
@@ -165,6 +194,8 @@ class SequencePairs:
 
     def _any(self, base: list[Round], rng: np.random.Generator) -> Candidate | None:
         """Return a pair on a sequence: the rounds that differ may be alike, and so may be all others."""
+        if rng.random() < MUTATED:
+            base = self._mutated(base, rng)
         places = self.relation.places(base, _chooser(rng))
         if rng.random() < FILLED:
             others = self._round(rng)
@@ -176,6 +207,14 @@ class SequencePairs:
         for t in places:
             right[t] = self.relation.put(right[t], self._round(rng))
         return self._case(base, right)
+
+    def _mutated(self, base: list[Round], rng: np.random.Generator) -> list[Round]:
+        """Return a sequence as mutations change it, where it can be told to the learner then."""
+        changed = mutated(base, self.known, rng)
+        try:
+            return self.game.read(changed) if self.allows(changed) else base
+        except ValueError:
+            return base
 
     def _alike(self, base: list[Round], places: Sequence[int], mine: Round | None, other: Round) -> Candidate | None:
         """Return the pair whose differing rounds are alike in each world; in the left one as they were, if None."""
@@ -194,7 +233,7 @@ class SequencePairs:
         """Return the pair, where both are in the domain and differ before the end: of one round there is no before."""
         if len(left) > 1 and not self.publication and shows_nothing(left, right):
             return None
-        fits = key_of(left) != key_of(right) and self.neighbours.allows(left) and self.neighbours.allows(right)
+        fits = key_of(left) != key_of(right) and self.allows(left) and self.allows(right)
         return SequenceCandidate(left, right, left) if fits else None
 
     def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
@@ -202,10 +241,20 @@ class SequencePairs:
         return another(partial(self._changed, _own(candidate), rng), (candidate.key,))
 
     def _changed(self, candidate: SequenceCandidate, rng: np.random.Generator) -> Candidate | None:
-        places, turn = candidate.places, int(rng.integers(8))
+        places, turn = candidate.places, int(rng.integers(16))
         others = [t for t in range(len(candidate.left)) if t not in places]
         if turn == 0:
             return self._alike(candidate.left, places, None, self._round(rng))
+        if turn > 7:  # in half of the cases: the rounds changed by what they are made of, but for those that differ
+            changed = self._mutated(candidate.left, rng)
+            if len(changed) == len(candidate.left):
+                worlds = [
+                    [side[t] if t in places else one for t, one in enumerate(changed)]
+                    for side in (candidate.left, candidate.right)
+                ]
+                return self._case(*worlds)
+            now = self.relation.places(changed, _chooser(rng))
+            return self._alike(changed, now, candidate.left[places[0]], candidate.right[places[0]])
         if turn == 1:  # the worlds exchanged
             return self._case(candidate.right, candidate.left)
         if turn in (2, 3):
@@ -239,6 +288,28 @@ class SequencePairs:
         """Return a pair that came from here, with how it came to be."""
         own = as_sequence(left)
         return SequenceCandidate(own, as_sequence(right), own)
+
+    def poles(self, rng: np.random.Generator) -> list[Any]:
+        """Return longest sequences of equal rounds, and others that are drawn."""
+        longest = max(self.bases, key=len)
+        rounds = dict.fromkeys(map(key_of, [*self.kinds[0], *self.kinds[1]]))
+        pool = {key_of(round_): round_ for round_ in self.pool}
+        equal = ([self._put(mine, pool[key]) for mine in longest] for key in list(rounds)[:CONSTANT])
+        others = [base for base in self.bases if len(base) == len(longest)]
+        return [
+            *(data for data in equal if self.allows(data)),
+            *(others[int(rng.integers(len(others)))] for _ in range(OTHERS)),
+        ]
+
+    def between(self, left: list[Round], right: list[Round]) -> list[Any]:
+        """Return a way from one sequence to another, by one round at a time; none of other relations."""
+        if self.relation.relation not in REPLACING or len(left) != len(right):
+            return []
+        steps = [left]
+        for t, (mine, other) in enumerate(zip(left, right, strict=True)):
+            if key_of(mine) != key_of(other):
+                steps.append([*steps[-1][:t], self._put(mine, other), *steps[-1][t + 1 :]])
+        return steps if all(map(self.allows, steps)) else []
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""

@@ -305,8 +305,13 @@ def is_plain(target: object) -> bool:
     return isinstance(target, Scalar) or not (hasattr(target, "act") or getattr(target, "batched", False))
 
 
-def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS) -> list[Trace]:
+def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, once: bool = False) -> list[Trace]:
     """Return traces of a learner or of a mechanism on a pair: one block of runs, or several runs of a plain target.
+
+    Parameters
+    ----------
+    once : bool
+        Whether the first block is all that is asked for.
 
     Raises
     ------
@@ -327,7 +332,7 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS) -> li
             return learner_playing(target, pair, runs, view)
         return mechanism_playing(target, pair.left, pair.right, runs)
 
-    recorded = _blocks(playing_of, seed, runs, plain, foreign=not _ours(target))
+    recorded = _blocks(playing_of, seed, runs, plain, foreign=not _ours(target), once=once)
     if not any(one.watched for one in recorded) and not _ours(target):
         leak = next((one.leak for one in recorded if one.leak), None)
         then = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
@@ -342,11 +347,13 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS) -> li
     return recorded
 
 
-def _blocks(playing_of: Callable[[int], Playing], seed: int, runs: int, plain: bool, foreign: bool) -> list[Trace]:
+def _blocks(
+    playing_of: Callable[[int], Playing], seed: int, runs: int, plain: bool, foreign: bool, once: bool
+) -> list[Trace]:
     """Return traces of some blocks: of a small one where every run does the same."""
     few = min(_FEW, runs) if foreign else runs
     following, first = _followed(playing_of(few), seed, few, plain or foreign, foreign)
-    if first.exact and first.leak is None:
+    if once or (first.exact and first.leak is None):
         return [first]
     how: dict[str, Any] = {"following": following, "foreign": foreign}
     if plain:

@@ -1,0 +1,117 @@
+"""Pairs that are worth runs, found before any run is counted: the dearest by their traces, and those beside decisions.
+
+A lead only proposes: what it costs in one path, or that a decision flips in a few runs, certifies nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from ..encoding.places import scalars
+from ..spaces.candidates import Candidate, Space
+
+#: The most traces, and how many runs of the audit there are for each: a trace takes as long as some dozens of runs.
+MOST_TRACES, RUNS_OF_A_TRACE = 250, 80
+#: The most rounds that all traces play: each takes time in proportion to its rounds.
+MOST_ROUNDS = 4096
+#: Pairs that the next ones are changes of; and those that are proposed.
+PARENTS, LEADS = 8, 4
+#: Pairs without a trace before it is taken that there is none.
+UNTRACED = 4
+#: Runs in which a decision must flip: one that noise takes part in flips in some alone.
+FLIPS = 4
+#: Of the runs of an audit, the share that is played to find decisions, and the most pairs of data sets between which.
+DECISIONS, BETWEEN = 0.05, 24
+
+#: From a pair to what it costs, None where no trace tells.
+CostOf = Callable[[Candidate], float | None]
+#: From data and the number of a run to what the target returns, the noise being that of the number.
+Answer = Callable[[object, int], object]
+
+
+def dearest(
+    space: Space, first: Sequence[Candidate], cost_of: CostOf, rng: np.random.Generator, most: int
+) -> list[Candidate]:
+    """Return the pairs that cost most, the dearest first and of equals the simplest; none where nothing is traced.
+
+    Of pairs that cost the same one is returned: what costs much in noise may show little in what is released.
+    The first ones are traced, then changes of the dearest. A pair with a bypass ends that: nothing is dearer.
+
+    Parameters
+    ----------
+    most : int
+        Traces.
+    """
+    known: dict[str, tuple[float, Candidate]] = {}
+    waiting = list(first[: max(1, most // 3)])
+    for traced in range(most):
+        if waiting:
+            candidate = waiting.pop(0)
+        else:
+            parents = sorted(known.values(), key=lambda one: -one[0])[:PARENTS]
+            changed = space.changed(parents[int(rng.integers(len(parents)))][1], rng) if parents else None
+            if changed is None:
+                break
+            candidate = changed
+        if candidate.key in known:
+            continue
+        cost = cost_of(candidate)
+        if cost is not None:
+            known[candidate.key] = cost, candidate
+        if not known and traced + 1 >= UNTRACED:
+            return []
+        if cost == math.inf:
+            break
+    simplest: dict[float, Candidate] = {}
+    for cost, candidate in known.values():
+        best = simplest.get(cost)
+        if cost > 0 and (best is None or candidate.cost < best.cost):
+            simplest[cost] = candidate
+    return [simplest[cost] for cost in sorted(simplest, reverse=True)[:LEADS]]
+
+
+def beside_decisions(space: Space, answer: Answer, rng: np.random.Generator, most: int) -> list[Candidate]:
+    """Return neighbours between which a decision flips in every run: bisected between data that decide otherwise.
+
+    A decision is the discrete part of what a target returns: arms, texts, keys, sizes, whole numbers.
+
+    Parameters
+    ----------
+    most : int
+        Calls of the target.
+    """
+    poles, calls = space.poles(rng), 0
+
+    def decided(data: object, run: int) -> str:
+        nonlocal calls
+        calls += 1
+        return discrete(answer(data, run))
+
+    said = [decided(data, 0) for data in poles[: max(0, most // 2)]]
+    apart = [(i, j) for i, j in combinations(range(len(said)), 2) if said[i] != said[j]]
+    found: dict[str, Candidate] = {}
+    for place in rng.permutation(len(apart))[:BETWEEN]:
+        i, j = apart[int(place)]
+        steps = space.between(poles[i], poles[j])
+        low, high = 0, len(steps) - 1
+        if high < 1 or calls + math.log2(high) + 2 * FLIPS > most:
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if decided(steps[middle], 0) == said[i] else (low, middle)
+        if all(decided(steps[low], run) != decided(steps[high], run) for run in range(FLIPS)):
+            candidate = space.candidate_of(steps[low], steps[high])
+            found.setdefault(candidate.key, candidate)
+        if len(found) == LEADS:
+            break
+    return sorted(found.values(), key=lambda one: one.cost)
+
+
+def discrete(output: object) -> str:
+    """Return a text of what an output decides: all of it, but for its floats."""
+    leaves = (leaf for _, leaf in scalars(output))
+    return repr([0.0 if isinstance(leaf, float | np.floating) and leaf == leaf else leaf for leaf in leaves])

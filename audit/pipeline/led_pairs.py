@@ -1,0 +1,79 @@
+"""Pairs of losses that leads find for a plain class: its rounds changed as data is, and beside its decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...learners.problems.losses import loss_set
+from ...learners.scalar import plays_run_by_run
+from ...mechanisms.draws import Draws, Stage
+from ...mechanisms.relation import Relation
+from ..play.learner_mechanism import LearnerMechanism
+from ..play.mechanism_runs import outputs_of
+from ..play.pairs import Pair
+from ..play.rounds import Game, Round, RoundRelation, as_sequence, loss_of
+from ..spaces.candidates import Candidate
+from ..spaces.pair_space import PairSpace
+from ..spaces.sequences import SequencePairs
+from ..traces.one_path import cost_of_one_run
+from .leads import DECISIONS, MOST_ROUNDS, MOST_TRACES, RUNS_OF_A_TRACE, beside_decisions, dearest
+
+#: Pairs that the traces begin with; and the leads that are tried: the dearest, and those beside a decision.
+FIRST, DEAR, BESIDE = 16, 3, 1
+#: The part of the key of draws that decisions are found by.
+_PART = 2
+
+
+def led_pairs(audit: Any, space: PairSpace) -> list[Pair]:
+    """Return pairs that traces or decisions lead to; none of learners whose runs are played in step, or other losses.
+
+    What is known of the law of our own learners ranks their pairs.
+    """
+    learner, claim, budget = audit.learner, audit.claim, audit.budget
+    vectors = all(isinstance(row, np.ndarray) for row in space.alphabet.rows)
+    if not plays_run_by_run(learner) or not vectors or space.rounds < 2:
+        return []
+    game = Game(learner.arms, space.rounds, claim.losses, 1.0, contexts=False, publication=claim.view.last)
+    levels = [np.asarray(row).tolist() for row in _rows(space)]
+    known = SequencePairs(
+        lambda data: _fits(game, data),
+        game,
+        RoundRelation(Relation.parse(claim.neighbours)),
+        budget.seed,
+        [as_sequence([row] * space.rounds) for row in levels],
+        exact=loss_set(claim.losses).bounded,
+    )
+    rng = np.random.default_rng([budget.seed, 4])
+    played = LearnerMechanism(learner, claim.view)
+
+    def cost_of(candidate: Candidate) -> float | None:
+        return cost_of_one_run(learner, _pair(candidate), claim, seed=budget.seed)
+
+    def answer(data: object, run: int) -> object:
+        return outputs_of(played, data, Draws(budget.seed, Stage.SEARCH, 0, _PART, run), 1)
+
+    most = min(MOST_TRACES, budget.runs // RUNS_OF_A_TRACE, MOST_ROUNDS // space.rounds)
+    dear = dearest(known, known.first(FIRST), cost_of, rng, most)
+    beside = beside_decisions(known, answer, rng, int(DECISIONS * budget.runs))
+    return [_pair(one) for one in (*dear[:DEAR], *beside[:BESIDE])]
+
+
+def _rows(space: PairSpace) -> list[Any]:
+    """Return the extreme losses of a round, and one arm's alone."""
+    alone = [row for both in space.alphabet.alone for row in both]
+    return [*space.alphabet.rows, *alone]
+
+
+def _fits(game: Game, data: object) -> bool:
+    try:
+        game.read(data)
+    except ValueError:
+        return False
+    return True
+
+
+def _pair(candidate: Candidate) -> Pair:
+    worlds: list[list[Round]] = [as_sequence(side) for side in (candidate.left, candidate.right)]
+    return Pair(*([loss_of(round_) for round_ in world] for world in worlds))

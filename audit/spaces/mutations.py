@@ -1,0 +1,271 @@
+"""Changes of a data set that know what data is made of: copies, users, orders, sizes, outliers and limits of types.
+
+Random values hardly ever repeat, and faults often show where they do: in a value that two users share, in a sum beside
+the limit of its type, in one large record before many small ones. Every mutation is one function of `MUTATIONS`; those
+of records and those of numbers are drawn equally often, and within either all alike.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from ...mechanisms.relation import RelationError
+from ..play.data import from_json, key_of, to_json
+from ..play.distances import Path, is_whole, kind_of, numbers_of, with_numbers
+from .changes import user_of, with_user_of
+from .extremes import plain_record
+from .records import Records, UnfitError, features_of, records_of, with_feature
+
+Rng = np.random.Generator
+#: Where integers of 8, 16, 32 and 64 bits end, with and without a sign, where float32 and float64 begin to leave out
+#: whole numbers, and where floats end.
+LIMITS = (
+    *(Decimal(2**bits) for bits in (7, 8, 15, 16, 24, 31, 32, 53, 63, 64)),
+    Decimal(repr(sys.float_info.max)),
+)
+#: Beyond these float32 and float64 still hold numbers, but no longer every whole one.
+INEXACT = Decimal(2**24), Decimal(2**53)
+#: Numbers are made smaller by up to this power of 2: about a thousand times.
+SMALLER = 10
+#: Attempts to apply a mutation that fits, before the data stays as it is.
+TRIES = 8
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the data sets of a space.
+
+    Attributes
+    ----------
+    pool : sequence
+        Records that were drawn.
+    fewest, most : int
+        Records of a data set.
+    ranges : dict
+        The least and the largest number seen at each place (`kind_of`).
+    exact : bool
+        Whether the domain tells of any number if it is in it: then numbers that nobody drew are tried too.
+    """
+
+    pool: Sequence[object]
+    fewest: int
+    most: int
+    ranges: dict[Path, tuple[Decimal, Decimal]]
+    exact: bool
+
+    @classmethod
+    def of(cls, bases: Sequence[object], pool: Sequence[object], sizes: Sequence[int], *, exact: bool) -> Known:
+        """Return what data sets of so many records show."""
+        ranges: dict[Path, tuple[Decimal, Decimal]] = {}
+        for data in bases:
+            for path, number in numbers_of(to_json(data)):
+                low, high = ranges.get(kind_of(path), (number, number))
+                ranges[kind_of(path)] = min(low, number), max(high, number)
+        return cls(pool, min(sizes), max(sizes), ranges, exact)
+
+
+#: From the records of a data set to data anew; UnfitError where it cannot apply.
+Mutation = Callable[[Records, Known, Rng], object]
+
+
+def mutated(data: object, known: Known, rng: Rng) -> object:
+    """Return the data after one mutation or several: each is followed by another in half of the cases."""
+    for _ in range(TRIES):
+        kind = MUTATIONS[int(rng.integers(len(MUTATIONS)))]
+        mutation = kind[int(rng.integers(len(kind)))]
+        try:
+            data = mutation(records_of(data), known, rng)
+        except (RelationError, TypeError, AttributeError, IndexError):  # it does not fit such data
+            continue
+        if rng.random() < 0.5:
+            break
+    return data
+
+
+def _place(here: Records, rng: Rng) -> int:
+    if not here.size:
+        raise UnfitError("there is no record")
+    return int(rng.integers(here.size))
+
+
+def _all(here: Records, records: Sequence[object]) -> object:
+    """Return the data with other records in all places."""
+    data = here.data
+    for i, record in enumerate(records):
+        data = records_of(data).put(i, record)
+    return data
+
+
+def copied(here: Records, known: Known, rng: Rng) -> object:
+    """Put a copy of a record in the place of another."""
+    return here.put(_place(here, rng), here.record(_place(here, rng)))
+
+
+def feature_copied(here: Records, known: Known, rng: Rng) -> object:
+    """Give a record one value of another: a shared product, key or number."""
+    at, other = _place(here, rng), here.record(_place(here, rng))
+    mine = here.record(at)
+    return here.put(at, with_feature(mine, int(rng.integers(max(1, features_of(mine)))), other))
+
+
+def to_another_user(here: Records, known: Known, rng: Rng) -> object:
+    """Give a record to the user of another."""
+    at, other = _place(here, rng), here.record(_place(here, rng))
+    user_of(other)
+    return here.put(at, with_user_of(other, here.record(at)))
+
+
+def one_for_each_user(here: Records, known: Known, rng: Rng) -> object:
+    """Give every user one record, each with another value as far as there are enough."""
+    chosen: dict[str, object] = {}
+    values = set[str]()
+    for i in rng.permutation(len(known.pool)):
+        record = known.pool[int(i)]
+        user, value = user_of(record), key_of(plain_record(with_user_of(known.pool[0], record)))
+        if user not in chosen and value not in values:
+            chosen[user] = record
+            values.add(value)
+    return _of_records(here, list(chosen.values())[: known.most], known)
+
+
+def owned_by_one(here: Records, known: Known, rng: Rng) -> object:
+    """Put copies of the records of others before them, under one user, who has all that they have then."""
+    if rng.random() < 0.5:
+        here = records_of(one_for_each_user(here, known, rng))
+    owner = known.pool[int(rng.integers(len(known.pool)))]
+    others = [i for i in range(here.size) if user_of(here.record(i)) != user_of(owner)]
+    kept = sorted(rng.permutation(others)[: known.most // 2].tolist())
+    copies = [with_user_of(owner, here.record(i)) for i in kept]
+    return _of_records(here, [*copies, *(here.record(i) for i in kept)], known)
+
+
+def _of_records(here: Records, records: Sequence[object], known: Known) -> object:
+    """Return the data with these records alone."""
+    if not here.size or not known.fewest <= len(records) <= known.most:
+        raise UnfitError("a data set would have too few records, or too many")
+    return _all(records_of(here.take([0] * len(records))), records)
+
+
+def reordered(here: Records, known: Known, rng: Rng) -> object:
+    """Put the records in another order: turned round, moved on by one, or any."""
+    places = list(range(here.size))
+    turn = int(rng.integers(3))
+    return here.take([places[::-1], places[1:] + places[:1], rng.permutation(here.size).tolist()][turn])
+
+
+def alternating(here: Records, known: Known, rng: Rng) -> object:
+    """Let two records take turns, as in data whose records are paired."""
+    two = here.record(_place(here, rng)), here.record(_place(here, rng))
+    return _all(here, [two[i % 2] for i in range(here.size)])
+
+
+def constant(here: Records, known: Known, rng: Rng) -> object:
+    """Make all records equal."""
+    one = known.pool[int(rng.integers(len(known.pool)))] if rng.random() < 0.5 else here.record(_place(here, rng))
+    return _all(here, [one] * here.size)
+
+
+def with_an_outlier(here: Records, known: Known, rng: Rng) -> object:
+    """Make all records equal but one, which is drawn: first, last or anywhere."""
+    at = (0, here.size - 1, _place(here, rng))[int(rng.integers(3))]
+    rest = here.record(_place(here, rng))
+    odd = known.pool[int(rng.integers(len(known.pool)))]
+    return _all(here, [odd if i == at else rest for i in range(here.size)])
+
+
+def longer(here: Records, known: Known, rng: Rng) -> object:
+    """Add a copy of one record, or repeat all of them up to the largest size seen."""
+    room = known.most - here.size
+    if room < 1 or not here.size:
+        raise UnfitError("there is no room for more records")
+    more = 1 if rng.random() < 0.5 else room
+    at = _place(here, rng)
+    return here.take([*range(here.size), *((at + i) % here.size for i in range(more))])
+
+
+def shorter(here: Records, known: Known, rng: Rng) -> object:
+    """Take one record away, which makes an even number odd."""
+    if here.size <= known.fewest:
+        raise UnfitError("a data set would have too few records")
+    return here.without(_place(here, rng))
+
+
+def _numbers(here: Records, known: Known, *, new: bool = True) -> dict[Path, Decimal]:
+    """Return the numbers of the data at one place of its records each; UnfitError where none may be new."""
+    if new and not known.exact:
+        raise UnfitError("which numbers fit is not known")
+    numbers = dict(numbers_of(to_json(here.data)))
+    if not numbers:
+        raise UnfitError("there are no numbers")
+    return numbers
+
+
+def _any_of(paths: Sequence[Path], rng: Rng) -> Path:
+    return paths[int(rng.integers(len(paths)))]
+
+
+def _limit(low: Decimal, high: Decimal, rng: Rng, held: Decimal = Decimal(0)) -> Decimal:
+    """Return a number at a limit of a type that holds some numbers, or beside it."""
+    known = [limit for limit in LIMITS if limit >= held or limit in INEXACT]
+    limits = [sign * limit for limit in known for sign in (1, -1) if low <= sign * limit <= high]
+    if not limits:
+        raise UnfitError("there is no limit of a type in this range")
+    return limits[int(rng.integers(len(limits)))] + int(rng.integers(-1, 2))
+
+
+def _with_numbers(here: Records, numbers: dict[Path, Decimal]) -> object:
+    return from_json(with_numbers(to_json(here.data), numbers))
+
+
+def at_a_limit(here: Records, known: Known, rng: Rng) -> object:
+    """Put a number where a type ends, or beside it."""
+    path = _any_of(list(_numbers(here, known)), rng)
+    return _with_numbers(here, {path: _limit(*known.ranges[kind_of(path)], rng)})
+
+
+def sum_at_a_limit(here: Records, known: Known, rng: Rng) -> object:
+    """Let the numbers at one place of all records add up to where a type ends, or beside it."""
+    numbers = _numbers(here, known)
+    kind = kind_of(_any_of(list(numbers), rng))
+    paths = [path for path in numbers if kind_of(path) == kind]
+    low, high = known.ranges[kind]
+    rest = _limit(len(paths) * low, len(paths) * high, rng, held=max(abs(low), abs(high)))
+    new: dict[Path, Decimal] = {}
+    for left, path in zip(range(len(paths) - 1, -1, -1), paths, strict=True):
+        new[path] = max(low, min(high, rest - left * low))
+        rest -= new[path]
+    return _with_numbers(here, new)
+
+
+def smaller(here: Records, known: Known, rng: Rng) -> object:
+    """Divide all numbers that are not whole by a power of 2: one record that stays large outweighs them then."""
+    form, numbers = to_json(here.data), _numbers(here, known)
+    share = Decimal(2) ** -int(rng.integers(1, SMALLER + 1))
+    return _with_numbers(here, {p: x * share for p, x in numbers.items() if not is_whole(form, p)})
+
+
+def beside_another(here: Records, known: Known, rng: Rng) -> object:
+    """Put a number at another one of its place, or next to it: there bins and thresholds end."""
+    form, numbers = to_json(here.data), _numbers(here, known)
+    at = _any_of(list(numbers), rng)
+    other = numbers[_any_of([path for path in numbers if kind_of(path) == kind_of(at)], rng)]
+    way = int(rng.integers(-1, 2))
+    if is_whole(form, at):
+        return _with_numbers(here, {at: other + way})
+    beside = math.nextafter(float(other), math.inf * way) if way else float(other)
+    return _with_numbers(here, {at: Decimal(repr(beside))})
+
+
+#: All mutations, of records and of numbers. A new one is one function and its place here.
+OF_RECORDS: tuple[Mutation, ...] = (
+    *(copied, feature_copied, to_another_user, one_for_each_user, owned_by_one, reordered, alternating, constant),
+    *(with_an_outlier, longer, shorter),
+)
+OF_NUMBERS: tuple[Mutation, ...] = (at_a_limit, sum_at_a_limit, smaller, beside_another)
+MUTATIONS = OF_RECORDS, OF_NUMBERS

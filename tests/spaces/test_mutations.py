@@ -1,0 +1,206 @@
+"""Mutations of data: every kind is drawn, stays in the domain, and shows a fault that random values do not."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from overclaim.audit.pipeline.leads import beside_decisions, dearest, discrete
+from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.spaces import mutations
+from overclaim.audit.spaces.mutations import LIMITS, OF_NUMBERS, OF_RECORDS, Known, mutated
+from overclaim.audit.spaces.records import UnfitError, records_of
+from overclaim.audit.spaces.related import space_of
+from overclaim.audit.spaces.schema import pairs_of
+from overclaim.audit.traces.one_path import cost_of_one_run
+from overclaim.mechanisms.claim import Claim
+
+MUTATIONS = (*OF_RECORDS, *OF_NUMBERS)
+ROWS = [["a", 1.0], ["b", 2.0], ["c", 4.0], ["a", 8.0]]
+POOL = [*ROWS, ["d", 3.0]]
+UNIT = {"type": "number", "minimum": 0, "maximum": 1}
+WHOLE = {"type": "integer", "minimum": 0, "maximum": 2000000000}
+PURCHASE = {
+    "type": "array",
+    "prefixItems": [{"enum": ["a", "b", "c", "d", "x"]}, {"type": "integer", "minimum": 1, "maximum": 4}],
+    "minItems": 2,
+    "maxItems": 2,
+}
+
+
+def array(items, low, high):
+    return {"type": "array", "items": items, "minItems": low, "maxItems": high}
+
+
+def known(*, exact=True, most=8):
+    return Known.of([ROWS], POOL, [2, most], exact=exact)
+
+
+def results(mutation, data=ROWS, many=40, **facts):
+    rng, found = np.random.default_rng(0), []
+    for _ in range(many):
+        try:
+            found.append(mutation(records_of(data), known(**facts), rng))
+        except UnfitError:
+            continue
+    return found
+
+
+def values(data):
+    return [value for _, value in data]
+
+
+SHOWN = {
+    "copied": lambda data: len({tuple(row) for row in data}) == 3,
+    "feature_copied": lambda data: len(set(values(data))) == 3 or [u for u, _ in data].count("b") == 2,
+    "to_another_user": lambda data: [user for user, _ in data].count("b") == 2,
+    "one_for_each_user": lambda data: len({user for user, _ in data}) == len(data) == len(set(values(data))) == 4,
+    "owned_by_one": lambda data: (
+        len({u for u, _ in data[: len(data) // 2]}) == 1
+        and values(data)[: len(data) // 2] == values(data)[len(data) // 2 :]
+    ),
+    "reordered": lambda data: data != ROWS and sorted(data) == sorted(ROWS),
+    "alternating": lambda data: data[0] == data[2] != data[1] == data[3],
+    "constant": lambda data: all(row == data[0] for row in data),
+    "with_an_outlier": lambda data: data[0] != data[1] == data[2] == data[3],
+    "longer": lambda data: len(data) == 8,
+    "shorter": lambda data: len(data) == 3,
+    "smaller": lambda data: np.array_equal(np.array(values(data)) * 4, values(ROWS)),
+    "beside_another": lambda data: any(0 < abs(x - y) < 1e-9 for x in values(data) for y in values(data)),
+}
+
+
+def test_every_mutation_has_a_case():
+    assert {*SHOWN, "at_a_limit", "sum_at_a_limit"} == {one.__name__ for one in MUTATIONS}
+
+
+@pytest.mark.parametrize(
+    "mutation", [one for one in MUTATIONS if "limit" not in one.__name__], ids=lambda m: m.__name__
+)
+def test_a_mutation_makes_what_its_name_says(mutation):
+    assert any(map(SHOWN[mutation.__name__], results(mutation)))
+    assert ROWS == [["a", 1.0], ["b", 2.0], ["c", 4.0], ["a", 8.0]]  # nothing is changed in place
+
+
+def test_sums_come_to_the_limits_of_types_that_hold_the_numbers():
+    amounts = [0, 5, 2000000000]
+    seen, rng = Known.of([amounts], amounts, [3, 3], exact=True), np.random.default_rng(1)
+    made = [mutations.sum_at_a_limit(records_of(amounts), seen, rng) for _ in range(200)]
+    limits = [2**24, 2**31, 2**32]  # the second holds every amount, the first all whole ones below it
+    assert {sum(data) for data in made} == {limit + more for limit in limits for more in (-1, 0, 1)}
+    assert all(0 <= x <= 2000000000 for data in made for x in data)
+
+
+@pytest.mark.parametrize("limit", [2**8, 2**16, 2**24])
+def test_numbers_come_to_the_limits_of_types(limit):
+    amounts = [0, 5, 2000000000]
+    seen, rng = Known.of([amounts], amounts, [3, 3], exact=True), np.random.default_rng(1)
+    made = [mutations.at_a_limit(records_of(amounts), seen, rng) for _ in range(200)]
+    assert {limit - 1, limit, limit + 1} <= {x for data in made for x in data}
+    assert Decimal(limit) in LIMITS
+
+
+def test_numbers_that_nobody_drew_are_tried_only_where_the_domain_tells_which_fit():
+    for mutation in (mutations.at_a_limit, mutations.sum_at_a_limit, mutations.smaller, mutations.beside_another):
+        assert not results(mutation, exact=False)
+
+
+@pytest.mark.parametrize("one", MUTATIONS, ids=lambda one: one.__name__)
+def test_every_mutation_is_drawn(one, monkeypatch):
+    drawn = []
+
+    def spied(here, facts, rng):
+        drawn.append(1)
+        return one(here, facts, rng)
+
+    kinds = (tuple(spied if other is one else other for other in kind) for kind in (OF_RECORDS, OF_NUMBERS))
+    monkeypatch.setattr(mutations, "MUTATIONS", tuple(kinds))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        mutated(ROWS, known(), rng)
+    assert drawn
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(
+    ("items", "relation", "low", "high"),
+    [(PURCHASE, "user", 0, 10), (WHOLE, "l1:1", 2, 2), (UNIT, "replace", 3, 6), (UNIT, "add-remove", 0, 8)],
+    ids=["user", "l1", "replace", "add-remove"],
+)
+def test_pairs_stay_in_the_schema(items, relation, low, high):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = array(items, low, high)
+    space = space_of(pairs_of(schema, relation), 0)
+    rng, cases = np.random.default_rng(0), space.first(40)
+    cases += [one for case in cases for one in [space.changed(case, rng)] if one is not None]
+    for case in cases:
+        jsonschema.validate(case.left, schema)
+        jsonschema.validate(case.right, schema)
+
+
+def distinct_before_bound(rows, rng):
+    seen, kept = set(), {}
+    for user, product in rows:
+        if product not in seen:
+            seen.add(product)
+            kept.setdefault(user, product)
+    return len(kept) + rng.laplace(scale=1.0)
+
+
+def wraps(amounts, rng):
+    total = np.array(amounts, dtype=np.int64).sum().astype(np.int32)
+    return float(total) + rng.laplace(scale=1.0)
+
+
+def pairs_in_order(rows, rng):
+    up = sum(second > first for first, second in zip(rows[::2], rows[1::2], strict=False))
+    return up + rng.laplace(scale=1.0)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(
+    ("target", "items", "relation", "low", "high", "level"),
+    [
+        (distinct_before_bound, PURCHASE, "user", 0, 10, 2),
+        (wraps, WHOLE, "l1:1", 2, 2, 2**32 - 1),
+        (pairs_in_order, UNIT, "add-remove", 0, 8, 3),
+    ],
+    ids=["users", "type limit", "order"],
+)
+def test_traces_lead_to_pairs_that_show_a_fault_of_structure(target, items, relation, low, high, level):
+    claim = Claim(epsilon=1.0)
+    space = space_of(pairs_of(array(items, low, high), relation), 0)
+
+    def cost_of(one):
+        return cost_of_one_run(target, DataPair(one.left, one.right), claim)
+
+    led = dearest(space, space.first(48), cost_of, np.random.default_rng(0), 200)
+    assert cost_of(led[0]) >= level
+
+
+def test_untraced_targets_have_no_dearest_pair_and_take_few_attempts():
+    space, tried = space_of(pairs_of(array(UNIT, 2, 4), "replace"), 0), []
+    assert dearest(space, space.first(20), tried.append, np.random.default_rng(0), 200) == []
+    assert len(tried) == 4
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_neighbours_across_a_decision_are_found_by_bisection(relation):
+    low, high = (12, 12) if relation == "replace" else (0, 12)
+    space, calls = space_of(pairs_of(array(UNIT, low, high), relation), 0), []
+
+    def answer(data, run):
+        calls.append(run)
+        return {"above": sum(data) > 7.25, "noisy": float(run)}
+
+    found = beside_decisions(space, answer, np.random.default_rng(0), 200)
+    assert found
+    for one in found:
+        assert (sum(one.left) > 7.25) != (sum(one.right) > 7.25)
+    assert len(calls) <= 200
+
+
+def test_what_is_decided_is_all_but_floats():
+    assert discrete({"arm": 1, "sum": 0.25}) == discrete({"arm": 1, "sum": 0.5}) != discrete({"arm": 2, "sum": 0.5})
+    assert discrete([1.0, 2.0]) != discrete([1.0])
+    assert discrete(float("nan")) != discrete(1.0)
