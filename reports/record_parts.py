@@ -67,8 +67,24 @@ TRANSLATION = table(
     epsilon=array(array(LEVEL, minItems=2, maxItems=2)),
 )
 LOSSES = table(**each(maybe(array({})), "left", "right"), round=maybe(ROUND))
-SHRUNK = {**LOSSES, "properties": {**LOSSES["properties"], "pair": maybe(LOSSES), "runs": maybe(COUNT)}}
-SMALLEST = table("pair", pair=table("left", "right"), replay=TEXT, **each(NUMBER, "epsilon_lower", "claimed"))
+SHRUNK = {
+    **LOSSES,
+    "properties": {
+        **LOSSES["properties"],
+        "pair": maybe(LOSSES),
+        "runs": maybe(COUNT),
+        "lower": maybe(LEVEL),
+        "measure": maybe(MEASURE),
+    },
+}
+SMALLEST = table(
+    "pair",
+    pair=table("left", "right"),
+    replay=TEXT,
+    **each(NUMBER, "epsilon_lower", "claimed"),
+    lower=maybe(LEVEL),
+    measure=maybe(MEASURE),
+)
 FROZEN = table("kind", kind=TEXT, share=INSIDE, counts=COUNTS, reason=TEXT)
 PAIR = table(round=maybe(ROUND))  # the inputs of a mechanism are anything
 CLAIMED = table("epsilon", epsilon=LEVEL, delta=maybe(SHARE))

@@ -103,7 +103,7 @@ def audited(
         if falsified:
             setup.check_late()
         return result
-    if setup.space is not None and given.shrink and audit.claim.measure.is_epsilon and falsified:
+    if setup.space is not None and given.shrink and falsified:
         shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, setup.space, result))
         result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
     result = with_remarks(audit, with_blind_spot(audit, result, setup.weakening), certified.choice)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..execution.execution import Budget, seed_beyond
 from ..play.mechanism_runs import DataPair, RefusedInputError
@@ -98,14 +98,20 @@ def shrink_inputs(audit: MechanismAudit, space: Space, falsified: Result) -> Shr
     smallest, certified, result = found or (None, budget, falsified)
     return ShrunkInputs(
         pair=pair if smallest is None else DataPair(smallest.left, smallest.right),
-        epsilon_lower=result.epsilon_lower,
-        claimed=audit.claim.epsilon,
+        **certified_of(result),
         seed=certified.seed,
         runs=certified.runs,
         trials=trials,
         confidence=certified.confidence,
         fresh=found is not None,
     )
+
+
+def certified_of(result: Result) -> dict[str, Any]:
+    """Return what a shrunk witness says of a certificate: the bound and the claim, in their own measure too."""
+    measure = result.claim.measure
+    own: dict[str, Any] = {} if measure.is_epsilon else {"lower": result.lower, "measure": measure.to_json()}
+    return {"epsilon_lower": result.epsilon_lower, "claimed": result.claim.epsilon, **own}
 
 
 def _falsifies(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage: str) -> bool:

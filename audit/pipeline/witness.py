@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypedDict, cast
 
+from ...mechanisms.measures.measure import MeasureJson
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, PairJson
 from ..statistics.digits import at_least
+from ..statistics.measure_words import claimed_words, lower_words
 
 
 class CertificateJson(TypedDict, total=False):
@@ -20,6 +22,8 @@ class CertificateJson(TypedDict, total=False):
     seed: int
     runs: int
     confidence: float
+    lower: float
+    measure: MeasureJson
 
 
 class ShrunkJson(CertificateJson, total=False):
@@ -40,6 +44,8 @@ class Shrunk:
     ----------
     epsilon_lower, claimed : float
         The certified epsilon, and the claim that it falsifies.
+    lower, measure
+        Of a claim in another measure: the certified level, and the measure.
     seed, runs : int
     trials : int
         Pairs that were tried.
@@ -57,19 +63,24 @@ class Shrunk:
     runs: int
     trials: int
     confidence: float
+    lower: float | None = None
+    measure: MeasureJson | None = None
     replay: str = ""
     fresh: bool = True
 
     @property
     def certificate(self) -> CertificateJson:
         """The record's form of what was certified."""
-        return {
+        certified: CertificateJson = {
             "epsilon_lower": self.epsilon_lower,
             "claimed": self.claimed,
             "seed": self.seed,
             "runs": self.runs,
             "confidence": self.confidence,
         }
+        if self.lower is not None and self.measure is not None:
+            certified |= {"lower": self.lower, "measure": self.measure}
+        return certified
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +129,15 @@ def witness_lines(shrunk: ShrunkJson) -> list[str]:
     left, right = (_row(world, pair["round"] - 1) for world in worlds)
     size = f"{_count(shrunk['rounds'], 'round')}, {_count(shrunk['arms'], 'arm')}"
     heading = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller was certified:"
-    claimed = shrunk["claimed"]
-    bound = f"epsilon at least {at_least(shrunk['epsilon_lower'], beyond=claimed)}, claimed {claimed:.10g}"
-    return [f"{heading} {size}: {bound}", f"  left   {left}", f"  right  {right}"]
+    claimed = claimed_words(shrunk["measure"]) if shrunk.get("measure") else f"{shrunk['claimed']:.10g}"
+    return [f"{heading} {size}: {shrunk_words(shrunk)}, claimed {claimed}", f"  left   {left}", f"  right  {right}"]
+
+
+def shrunk_words(shrunk: CertificateJson) -> str:
+    """Return what was certified of a shrunk witness, in the measure of its claim."""
+    if measure := shrunk.get("measure"):
+        return lower_words(measure, shrunk.get("lower", 0.0))
+    return f"epsilon at least {at_least(shrunk['epsilon_lower'], beyond=shrunk['claimed'])}"
 
 
 def _count(number: int | None, noun: str) -> str:

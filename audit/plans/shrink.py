@@ -25,7 +25,7 @@ from ..laws.sequences import COARSE
 from ..pipeline.audited import audited
 from ..pipeline.exact_search import RANKING_DELTA, find_exactly
 from ..pipeline.given import Given
-from ..pipeline.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, certified_in_turn
+from ..pipeline.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, certified_in_turn, certified_of
 from ..pipeline.verdict import Result, Verdict
 from ..pipeline.witness import ShrunkJson, ShrunkWitness
 from ..play.pairs import Pair, World, check_pair, radius_of
@@ -52,8 +52,6 @@ Build = Callable[[Pair], tuple[Learner, Claim]]
 def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> ShrunkWitness | None:
     """Shrink the witness of a falsified task; None if it was not falsified, or is that of a mechanism.
 
-    Only of claims of an epsilon: the search for smaller pairs ranks them by it.
-
     Where nothing smaller certifies, the audit's own witness is returned with its own certificate.
 
     Parameters
@@ -66,7 +64,7 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
         What was judged before is taken from its memory, and kept in it.
     """
     pair = result.pair
-    if result.verdict is not Verdict.FALSIFIED or not isinstance(pair, Pair) or not result.claim.measure.is_epsilon:
+    if result.verdict is not Verdict.FALSIFIED or not isinstance(pair, Pair):
         return None
 
     def build(pair: Pair) -> tuple[Learner, Claim]:
@@ -80,8 +78,7 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
         return ShrunkWitness(
             pair=pair,
             arms=learner.arms,
-            epsilon_lower=result.epsilon_lower,
-            claimed=result.claim.epsilon,
+            **certified_of(result),
             seed=own.seed,
             runs=own.runs,
             trials=0,
@@ -160,8 +157,7 @@ def shrink(
     return ShrunkWitness(
         pair=smallest,
         arms=build(smallest)[0].arms,
-        epsilon_lower=result.epsilon_lower,
-        claimed=result.claim.epsilon,
+        **certified_of(result),
         seed=certified.seed,
         runs=certified.runs,
         trials=judge.trials,
@@ -189,7 +185,8 @@ class _Judge:
         """Decide how to judge: by exact epsilon only if it falsifies the witness itself."""
         self.bound = self.size(self.build(pair)[0], pair)
         try:
-            self.exactly = self._exact(*self.build(pair), pair)
+            learner, claim = self.build(pair)
+            self.exactly = claim.measure.is_epsilon and self._exact(learner, claim, pair)
         except (NotExactError, ValueError, LearnerError):
             self.exactly = False
 

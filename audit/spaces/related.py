@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy as np
 from ...mechanisms.relation import Relation, RelationError
 from ..play.data import key_of, shown, to_json
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
-from .changes import user_of
+from .changes import check_near, user_of
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, all_equal, by_length, extremes, plain_record
 from .mutations import Known, mutated
 from .neighbours import OF_ONE_RECORD, Domain, Neighbours, made_by
 from .records import Records, UnfitError, features_of, records_of, with_feature
+from .simple_values import with_simpler_values
 
 ADD_REMOVE = Relation.parse("add-remove")
 #: The relations by which a record becomes any other.
@@ -342,7 +344,31 @@ class Related:
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
-        return cheaper(self._simpler(candidate, np.random.default_rng([self.seed, 2])), candidate)
+        rng = np.random.default_rng([self.seed, 2])
+        return cheaper(chain(self._simpler(candidate, rng), self._simpler_values(candidate)), candidate)
+
+    def _simpler_values(self, candidate: Candidate) -> Iterator[Candidate | None]:
+        """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""
+        if not self.known.exact:
+            return
+        for left, right in with_simpler_values(candidate.left, candidate.right):
+            fits = key_of(left) != key_of(right) and self._fits(left) and self._fits(right)
+            yield self.candidate_of(left, right) if fits and self._are_near(left, right) else None
+
+    def _are_near(self, left: object, right: object) -> bool:
+        """Tell whether two inputs are neighbours."""
+        if isinstance(self.relation, Relation):
+            with suppress(ValueError):
+                check_near(self.relation, left, right)
+                return True
+            return False
+        if not self.neighbours.of_users:
+            return False  # what a function names may be drawn
+        whole, rest = (left, right) if len(self._records(left)) > len(self._records(right)) else (right, left)
+        return key_of(rest) in map(key_of, self.neighbours.neighbours_of(whole))
+
+    def _records(self, data: object) -> range:
+        return range(self.neighbours.records_of(data).size)
 
     def _simpler(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate | None]:
         if not isinstance(self.relation, Relation):
@@ -379,6 +405,11 @@ class Related:
             base = whole.take([*kept, *mine[:many]])
             if self._fits(base):
                 yield self._pair(base, whole.take(kept), 0, ..., candidate.left is rest.data)
+        for i in range(whole.size):  # one record less, of hers or of another
+            base = whole.without(i)
+            left_out = records_of(base).take([j - (j > i) for j in range(whole.size) if j != i and j not in mine])
+            if self._fits(base):
+                yield self._pair(base, left_out, 0, ..., candidate.left is rest.data)
 
     def _with(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from .extremes import extremes
 from .mutations import Known, mutated
 from .neighbours import Domain, made_by
 from .related import CONSTANT, FILLED, MUTATED, OTHERS, REPLACING, Related
+from .simple_values import with_simpler_values
 
 #: Any round in the place of another, in both inputs.
 REPLACE = RoundRelation(Relation.parse("replace"))
@@ -313,7 +314,18 @@ class SequencePairs:
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
-        return cheaper(self._simpler(_own(candidate)), candidate)
+        own = _own(candidate)
+        return cheaper(chain(self._simpler(own), self._simpler_values(own)), candidate)
+
+    def _simpler_values(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
+        """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""
+        for left, right in with_simpler_values(candidate.left, candidate.right) if self.known.exact else ():
+            try:
+                worlds = self.game.read(left), self.game.read(right)
+                self.relation.check(*worlds)
+            except ValueError:
+                continue
+            yield self._case(*worlds)
 
     def _simpler(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
         places = candidate.places

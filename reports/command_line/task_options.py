@@ -48,8 +48,6 @@ def warn_of_few(prepared: Prepared) -> None:
 
 def check_shrink(prepared: Prepared) -> None:
     """Raise ValueError where `--shrink` would go unheeded."""
-    if not prepared.claim.measure.is_epsilon:
-        raise ValueError("--shrink is for claims of an epsilon: the search for smaller pairs ranks them by it")
     if prepared.searched_inputs is None and (prepared.is_mechanism or prepared.of_sequences):
         raise ValueError(
             "--shrink is for inputs that are searched, or a learner's losses: inputs that are given, or a "

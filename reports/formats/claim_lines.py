@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from ...audit.pipeline.blind_spot import NOT_SEEN, NOTHING, TOO_FEW, words
+from ...audit.pipeline.witness import shrunk_words
 from ...audit.play.data import shown
 from ...audit.regret.growth import DOUBLINGS
 from ...audit.regret.verdicts import growth_words, promised_growth, regret_verdict
@@ -21,7 +22,6 @@ from ..reading import (
     counted_words,
     exact_level,
     is_mechanism,
-    level,
     lower,
     measure_of,
     missing_words,
@@ -122,7 +122,7 @@ def _searched_lines(claim: ClaimRecord) -> list[str]:
     elif small:
         lines.append(
             f"shrunk to: left {shown(small['pair']['left'])}, right {shown(small['pair']['right'])}: "
-            f"epsilon at least {at_least(small['epsilon_lower'], beyond=level(claim))}, certified afresh"
+            f"{shrunk_words(small)}, certified afresh"
         )
     if claim.get("replayable") is False:
         digest = claim.get("outputs_digest")

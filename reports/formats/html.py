@@ -210,6 +210,7 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "counts": _counts(claim.get("counts") or {}),
         "witness": witness(claim),
         "shrunken": shrunk if (shrunk := claim.get("shrunk")) and shrunk.get("fresh", True) else None,
+        "shrunken_bound": _shrunken_bound(shown),
         "event_words": event_words(shown),
         "coin": coin_words(claim.get("event") or {}),
         "allowed": guess_shares(shown),
@@ -288,6 +289,13 @@ def _counts(counts: CountsJson) -> View:
         ):
             shown["table"].append((world, runs, says_left, runs - says_left - says_right, says_right))
     return shown
+
+
+def _shrunken_bound(claim: ClaimRecord) -> str:
+    """Return what was certified of a shrunk witness, in the measure of the claim."""
+    shrunk: Mapping[str, Any] = claim.get("shrunk") or {}
+    bound = shrunk.get("lower") if shrunk.get("measure") else shrunk.get("epsilon_lower")
+    return "" if bound is None else f"{symbol(claim)} ≥ {at_least(bound, beyond=level(claim))}"
 
 
 def _p_value(claim: View, level: float) -> float:

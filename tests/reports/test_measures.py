@@ -202,7 +202,7 @@ def test_options_and_keys_read_back(measure):
         (["--profile", "{}"], "profile must be a list of [epsilon, delta], got {}"),
         (["--profile", "[1"], "is no JSON"),
         (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
-        (["--gdp", "1", "--shrink"], "--shrink is for claims of an epsilon"),
+        (["--gdp", "1", "--shrink"], "--shrink is for inputs that are searched"),
     ],
 )
 def test_what_is_no_claim_ends_with_one_line_and_exit_code_2(words, message):
