@@ -5,12 +5,12 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow nightly coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret golden golden-write docs lowest newest lock clean
+.PHONY: help setup test test-all test-slow nightly coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret golden golden-write docs lowest newest lock site clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
-COMPUTING := audit bench coverage docs fuzz golden golden-write libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret test test-slow
+COMPUTING := audit bench coverage docs fuzz golden golden-write libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret site test test-slow
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
@@ -24,7 +24,7 @@ $(COMPUTING): export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, test-slow, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, golden, golden-write, docs, lowest, newest, lock, clean'
+	@echo 'also: setup, lint, test-slow, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, golden, golden-write, docs, site, lowest, newest, lock, clean'
 
 setup: $(READY)
 
@@ -145,6 +145,21 @@ docs: $(READY)
 	@$(BIN)/python docs/dependencies.py
 	@$(BIN)/python docs/commands.py
 
+# In an environment of its own, with what docs/requirements.lock pins: mkdocs, and what runs a notebook.
+SITE := .venv-site
+$(SITE)/ready: pyproject.toml requirements.lock docs/requirements.lock
+	@echo 'site: a virtual environment in $(SITE), with the locked dependencies'
+	@$(or $(PYTHON),python3) -m venv $(SITE)
+	@$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r docs/requirements.lock
+	@$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# --strict: a page that no list of links names, and a link or an anchor that is not there, end it.
+site: $(SITE)/ready
+	@echo 'site: the tutorial notebook, and the pages in out/site/'
+	@$(SITE)/bin/python -m pytest -q -n 0 -m slow tests/reports/test_notebook.py
+	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict --quiet
+
 lowest newest: $(READY)
 	@echo '$@: overclaim on the $@ versions that pyproject.toml allows'
 	@$(BIN)/python .ci/versions.py $@
@@ -153,8 +168,10 @@ lock: $(READY)
 	@echo 'lock: newest versions and their hashes into requirements.lock'
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras \
 	    --custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras \
+	    --custom-compile-command 'make lock' --extra docs --extra figures -c requirements.lock pyproject.toml -o docs/requirements.lock
 
 clean:
 	@echo 'clean: everything that make and the tools have written'
-	@rm -rf .venv .venv-libraries* .links out build dist overclaim.egg-info .pytest_cache .hypothesis .coverage .mypy_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .venv-libraries* .venv-site .links out build dist overclaim.egg-info .pytest_cache .hypothesis .coverage .mypy_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

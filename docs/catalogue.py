@@ -6,6 +6,7 @@ python docs/catalogue.py RECORD   write docs/ruler.svg from a record of `overcla
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +18,8 @@ from overclaim.reports.formats.ruler import picture
 from overclaim.reports.record import read_record
 
 MARKER = "<!-- catalogue -->"
+#: A link that leaves docs/.
+OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
 HERE = Path(__file__).resolve().parent
 #: What the picture shows: a false claim beside its mended twins, and two others.
 SHOWN = (
@@ -30,8 +33,11 @@ SHOWN = (
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the catalogue in the place of the marker: called by mkdocs for every page."""
-    return markdown.replace(MARKER, page())
+    """Put the catalogue in the place of the marker: called by mkdocs for every page.
+
+    Files outside of docs/ are no pages: a link to one becomes its path.
+    """
+    return OUTSIDE.sub(r"\1 (`\2`)", markdown).replace(MARKER, page())
 
 
 def page() -> str:

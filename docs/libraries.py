@@ -1,4 +1,4 @@
-"""Write the table of docs/libraries.md from the records of `make libraries`: library, target, verdict, blind spot.
+"""Write the table of docs/libraries.md from the records of `make libraries`: target, verdict, blind spot.
 
     python docs/libraries.py RECORD.json...
 
@@ -16,8 +16,8 @@ from typing import Any
 
 PAGE = Path(__file__).with_name("libraries.md")
 BEGIN, END = "<!-- table: docs/libraries.py -->\n", "<!-- end of table -->\n"
-HEAD = "| library | target | neighbours | claim | standing | verdict | at least | blind spot | runs |"
-RULE = "| --- | --- | --- | --- | --- | --- | ---: | --- | ---: |"
+HEAD = "| target | neighbours | claim | standing | verdict | at least | blind spot |"
+RULE = "| --- | --- | --- | --- | --- | ---: | --- |"
 
 
 def rows(claims: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -27,7 +27,7 @@ def rows(claims: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _row(claim: Mapping[str, Any]) -> str:
-    _, library, target = claim["name"].split("/", 2)
+    target = claim["name"].removeprefix("libraries/")
     measure = claim["measure"]
     stated = (
         f"rho {measure['rho']:g}"
@@ -35,8 +35,8 @@ def _row(claim: Mapping[str, Any]) -> str:
         else f"({claim['claimed']['epsilon']:.4g}, {claim['claimed']['delta']:g})"
     )
     standing = "ours" if claim["standing"] == "control" else claim["standing"]
-    cells = (library, target, claim["neighbours"], stated, standing, claim["verdict"].lower(), _down(claim["lower"]))
-    return f"| {' | '.join((*cells, _blind(claim), format(claim['runs'], ',')))} |"
+    cells = (target, claim["neighbours"], stated, standing, claim["verdict"].lower(), _down(claim["lower"]))
+    return f"| {' | '.join((*cells, _blind(claim)))} |"
 
 
 def _down(bound: float) -> str:

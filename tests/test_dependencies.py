@@ -23,6 +23,7 @@ dependencies = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(dependencies)
 pytestmark = pytest.mark.lint
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+SITE_LOCK = (ROOT / "docs" / "requirements.lock").read_text(encoding="utf-8")
 
 
 def test_the_page_is_what_the_lock_and_the_packages_say():
@@ -80,14 +81,24 @@ def test_a_package_without_a_licence_is_an_error(monkeypatch):
         dependencies.licence("numpy", {})
 
 
-def test_every_locked_package_has_its_hashes_and_no_address():
-    pinned = [part for part in re.split(r"\n(?=[a-z])", LOCK) if not part.startswith("#")]
-    assert len(pinned) >= len(dependencies.locked()) > 80
+@pytest.mark.parametrize("lock", [LOCK, SITE_LOCK], ids=["development", "site"])
+def test_every_locked_package_has_its_hashes_and_no_address(lock):
+    pinned = [part for part in re.split(r"\n(?=[a-z])", lock) if not part.startswith("#")]
+    assert len(pinned) > 80
     for part in pinned:
         assert re.match(r"[a-z0-9-]+(\[[a-z,]+\])?==[^ ]+( ; [^\\\n]+)? \\\n    --hash=sha256:[0-9a-f]{64}\b", part), (
             part[:80]
         )
-    assert not re.search(r"https?:|file:|--(extra-)?index|--find-links|@ ", LOCK)
+    assert not re.search(r"https?:|file:|--(extra-)?index|--find-links|@ ", lock)
+
+
+def test_the_site_has_the_versions_of_development():
+    """What both lock is one package: pages run and are built with the same code."""
+    pins = [set(re.findall(r"(?m)^([a-z0-9-]+)(?:\[.*?\])?(==[^ ]+)", lock)) for lock in (LOCK, SITE_LOCK)]
+    names = {name for name, _ in pins[0]}
+    assert {name for name, _ in pins[1]} >= {"mkdocs", "mkdocs-material", "nbclient", "ipykernel"}
+    assert {(name, pin) for name, pin in pins[1] if name in names} <= pins[0]
+    assert dependencies.locked().keys() == names
 
 
 def test_what_is_needed_with_an_extra_is_locked_with_it():
