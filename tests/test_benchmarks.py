@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -121,26 +120,3 @@ def test_pages_are_written_by_the_one_function_that_names_commit_and_machine(tmp
     others = [s for s in SCRIPTS if "benchmarks" in s.parts and s.name != "tables.py"]
     direct = re.compile(r"""\.md["'][^\n]*write_text|with_suffix\(["']\.md""")
     assert [script.name for script in others if direct.search(script.read_text(encoding="utf-8"))] == []
-
-
-def test_the_page_on_speed_has_the_figures_of_the_committed_results():
-    page = " ".join((ROOT / "docs" / "speed.md").read_text(encoding="utf-8").split())
-    bench = json.loads((ROOT / "benchmarks" / "results" / "bench.json").read_text(encoding="utf-8"))
-
-    def short(value: float) -> str:
-        return f"{value:.3f}".removeprefix("0")
-
-    rows: dict[str, list[str]] = {}
-    for row in bench["tightness by budget"]:
-        name, *rest = row["what"].split()
-        rounds = next(word for word in rest if word.startswith("rounds=")).replace("rounds=", "T=")
-        cells = rows.setdefault(f"{name}, {rounds}, {rest[-2]}", [])
-        cells.append(f"{short(row['ratio'])} in {short(row['CPU s'])} s")
-    for what, cells in rows.items():
-        assert f"| {what} | {' | '.join(cells)} |" in page
-    budgets = sorted({row["runs"] for row in bench["tightness by budget"]})
-    assert f"| claim | {' | '.join(f'{runs:,} runs' for runs in budgets)} |" in page
-    first = next(row["median"] for row in bench["startup"] if row["what"] == "first verdict, 200,000 runs, s")
-    assert f"a first verdict from 200,000 runs takes {first:.1f} s" in page
-    compiled = [row["median"] for row in bench["speed"] if "compiled" in row["what"]]
-    assert "takes one core to {:.0f}, {:.0f} and {:.0f} million".format(*compiled) in page
