@@ -32,11 +32,15 @@ def _row(claim: Mapping[str, Any]) -> str:
     stated = (
         f"rho {measure['rho']:g}"
         if measure.get("kind") == "zcdp"
-        else f"({claim['claimed']['epsilon']:.4g}, {claim['claimed']['delta']:g})"
+        else f"{claim['claimed']['epsilon']:.4g}{_delta(claim['claimed']['delta'])}"
     )
     standing = "ours" if claim["standing"] == "control" else claim["standing"]
     cells = (target, claim["neighbours"], stated, standing, claim["verdict"].lower(), _down(claim["lower"]))
     return f"| {' | '.join((*cells, _blind(claim)))} |"
+
+
+def _delta(delta: float) -> str:
+    return f", {delta:g}" if delta else ""
 
 
 def _down(bound: float) -> str:
@@ -49,8 +53,8 @@ def _blind(claim: Mapping[str, Any]) -> str:
     spot = claim.get("blind_spot")
     if not spot:
         return "-"
-    sign = "epsilon" if spot["parameter"] == "epsilon" else "noise /"
-    return f"{sign} {spot['factor']:g}" if spot["factor"] else f"not at {sign} {spot['tried']:g}"
+    sign = "epsilon×" if spot["parameter"] == "epsilon" else "noise/"
+    return f"{sign}{spot['factor']:g}" if spot["factor"] else f"not at {sign}{spot['tried']:g}"
 
 
 def main(paths: list[str]) -> None:
