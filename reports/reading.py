@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..audit.pipeline import blind_spot
-from ..audit.play.data import shown
 from ..audit.statistics import measure_words
 from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.digits import at_least, at_most, confidence_text
