@@ -64,6 +64,8 @@ def remark_lines(claim: ClaimRecord) -> list[str]:
 
 
 def _one_sided_line(one: OneSidedJson) -> str:
+    from ..audit.play.data import shown  # it loads NumPy
+
     sides = ((one["left_raised"], one["left"]), (one["right_raised"], one["right"]))
     counts = ", in ".join(f"{many:,} of {one['runs']:,} runs on {shown(data)}" for many, data in sides)
     return f"raised on one side alone: {one['said']}; in {counts}"
