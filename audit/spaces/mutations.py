@@ -51,6 +51,8 @@ class Known:
         The least and the largest number seen at each place (`kind_of`).
     exact : bool
         Whether the domain tells of any number if it is in it: then numbers that nobody drew are tried too.
+    mixes : bool
+        Whether a record may have values of several ones.
     """
 
     pool: Sequence[object]
@@ -58,16 +60,19 @@ class Known:
     most: int
     ranges: dict[Path, tuple[Decimal, Decimal]]
     exact: bool
+    mixes: bool = True
 
     @classmethod
-    def of(cls, bases: Sequence[object], pool: Sequence[object], sizes: Sequence[int], *, exact: bool) -> Known:
+    def of(
+        cls, bases: Sequence[object], pool: Sequence[object], sizes: Sequence[int], *, exact: bool, mixes: bool = True
+    ) -> Known:
         """Return what data sets of so many records show."""
         ranges: dict[Path, tuple[Decimal, Decimal]] = {}
         for data in bases:
             for path, number in numbers_of(to_json(data)):
                 low, high = ranges.get(kind_of(path), (number, number))
                 ranges[kind_of(path)] = min(low, number), max(high, number)
-        return cls(pool, min(sizes), max(sizes), ranges, exact)
+        return cls(pool, min(sizes), max(sizes), ranges, exact, mixes)
 
 
 #: From the records of a data set to data anew; UnfitError where it cannot apply.
@@ -109,15 +114,24 @@ def copied(here: Records, known: Known, rng: Rng) -> object:
 
 def feature_copied(here: Records, known: Known, rng: Rng) -> object:
     """Give a record one value of another: a shared product, key or number."""
+    if not known.mixes:
+        raise UnfitError("which values go together is not known")
     at, other = _place(here, rng), here.record(_place(here, rng))
     mine = here.record(at)
     return here.put(at, with_feature(mine, int(rng.integers(max(1, features_of(mine)))), other))
 
 
+def _user(record: object, known: Known) -> str:
+    """Return whose a record is; UnfitError for two losses, which are no user and value."""
+    if not known.mixes and not isinstance(record, dict):
+        raise UnfitError("a list of losses has no user")
+    return user_of(record)
+
+
 def to_another_user(here: Records, known: Known, rng: Rng) -> object:
     """Give a record to the user of another."""
     at, other = _place(here, rng), here.record(_place(here, rng))
-    user_of(other)
+    _user(other, known)
     return here.put(at, with_user_of(other, here.record(at)))
 
 
@@ -127,7 +141,7 @@ def one_for_each_user(here: Records, known: Known, rng: Rng) -> object:
     values = set[str]()
     for i in rng.permutation(len(known.pool)):
         record = known.pool[int(i)]
-        user, value = user_of(record), key_of(plain_record(with_user_of(known.pool[0], record)))
+        user, value = _user(record, known), key_of(plain_record(with_user_of(known.pool[0], record)))
         if user not in chosen and value not in values:
             chosen[user] = record
             values.add(value)
@@ -139,7 +153,7 @@ def owned_by_one(here: Records, known: Known, rng: Rng) -> object:
     if rng.random() < 0.5:
         here = records_of(one_for_each_user(here, known, rng))
     owner = known.pool[int(rng.integers(len(known.pool)))]
-    others = [i for i in range(here.size) if user_of(here.record(i)) != user_of(owner)]
+    others = [i for i in range(here.size) if _user(here.record(i), known) != _user(owner, known)]
     kept = sorted(rng.permutation(others)[: known.most // 2].tolist())
     copies = [with_user_of(owner, here.record(i)) for i in kept]
     return _of_records(here, [*copies, *(here.record(i) for i in kept)], known)

@@ -174,7 +174,8 @@ class SequencePairs:
         self.kinds = [edges[:FEW], _varied(self.simple)[:FEW], edges, self.pool]
         sizes = list(map(len, self.bases))
         self.fewest = min(sizes)
-        self.known = Known.of(self.bases, self.pool, sizes, exact=exact)
+        named = list({key_of(round_): round_ for base in self.bases for round_ in base}.values())
+        self.known = Known.of(self.bases, named, sizes, exact=exact, mixes=exact)
         self.rng = np.random.default_rng([seed, 1])
 
     def first(self, many: int) -> list[Candidate]:
