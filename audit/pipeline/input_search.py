@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..play.data import from_json, to_json
 from ..play.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, outputs_of, run_block
 from ..spaces.candidates import Candidate, Drawn, Space
 from ..spaces.related import Related
-from .leads import DECISIONS, MOST_ROUNDS, MOST_TRACES, RUNS_OF_A_TRACE, beside_decisions, dearest
+from .leads import leads
 from .mechanism_stages import MechanismAudit
 from .one_sided import OneSided, confirmed, one_sided
 from .verdict import SearchedJson
@@ -148,7 +149,7 @@ class _Search:
     def run(self) -> Searched:
         budget = max(LEAST * 8, self.audit.share(self.share, ENOUGH_RUNS, MOST_RUNS))
         scale = min(1.0, budget / (LEAST * len(self.generations) * self.generations[0][0]))
-        alive, led = list[_Ranked](), self._to_rank(self._leads(budget))
+        alive, led = list[_Ranked](), self._to_rank(self._leads())
         led_by = {one.index for one in led[:1]}
         for number, (many, kept, share) in enumerate(self.generations):
             many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
@@ -176,16 +177,22 @@ class _Search:
         audit = self.audit
         return confirmed(audit.limited, self.one_sided, audit.budget.seed, audit.budget.runs)
 
-    def _leads(self, budget: int) -> list[Candidate]:
-        """Return pairs to begin with: the dearest by their traces, and those between which a decision flips."""
-        audit, runs = self.audit, self.audit.budget.runs
+    def _leads(self) -> list[Candidate]:
+        """Return pairs to begin with: of each kind of lead the first, then the second of each."""
+        audit = self.audit
         if audit.unseeded:
             return []
         first = self.space.first(self.generations[0][0])
-        rounds = max(audit.rounds_of(one.left) for one in first)
-        most = min(MOST_TRACES, runs // RUNS_OF_A_TRACE, MOST_ROUNDS // rounds)
-        dear = dearest(self.space, first, lambda one: audit.cost_of(DataPair(one.left, one.right)), self.rng, most)
-        return [*dear, *beside_decisions(self.space, self._answer, self.rng, int(DECISIONS * runs))]
+        found = leads(
+            self.space,
+            first,
+            lambda one: audit.cost_of(DataPair(one.left, one.right)),
+            self._answer,
+            self.rng,
+            runs=audit.budget.runs,
+            rounds=max(audit.rounds_of(one.left) for one in first),
+        )
+        return [one for each in zip_longest(*found) for one in each if one is not None]
 
     def _answer(self, data: object, run: int) -> object:
         """Return what the mechanism answers in one run of its own; what it raised, where it raises."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from functools import partial
+from itertools import combinations, zip_longest
 
 import numpy as np
 
@@ -111,7 +112,52 @@ def beside_decisions(space: Space, answer: Answer, rng: np.random.Generator, mos
     return sorted(found.values(), key=lambda one: one.cost)
 
 
+def share_decided_otherwise(answer: Answer, candidate: Candidate) -> float | None:
+    """Return the share of decisions that differ between two inputs in runs with the same noise; None without any.
+
+    What noise costs says little of what is released, as where one arm is chosen by it: this says more.
+    """
+    shares = []
+    for run in range(FLIPS):
+        left, right = (_decisions(answer(data, run)) for data in (candidate.left, candidate.right))
+        if not left and not right:
+            return None
+        shares.append(np.mean([a != b for a, b in zip_longest(left, right)]))
+    return float(np.mean(shares))
+
+
+def _decisions(output: object) -> list[str]:
+    """Return the parts of an output that are no floats."""
+    leaves = [leaf for _, leaf in scalars(output)]
+    return [repr(leaf) for leaf in leaves if not isinstance(leaf, float | np.floating) or leaf != leaf]
+
+
 def discrete(output: object) -> str:
     """Return a text of what an output decides: all of it, but for its floats."""
     leaves = (leaf for _, leaf in scalars(output))
     return repr([0.0 if isinstance(leaf, float | np.floating) and leaf == leaf else leaf for leaf in leaves])
+
+
+def leads(
+    space: Space,
+    first: Sequence[Candidate],
+    cost_of: CostOf,
+    answer: Answer,
+    rng: np.random.Generator,
+    *,
+    runs: int,
+    rounds: int,
+) -> tuple[list[Candidate], list[Candidate], list[Candidate]]:
+    """Return the dearest pairs by their traces, those whose decisions differ most, and those beside a decision.
+
+    Parameters
+    ----------
+    runs : int
+        Of the audit.
+    rounds : int
+        Of a run.
+    """
+    calls = int(DECISIONS * runs)
+    dear = dearest(space, first, cost_of, rng, min(MOST_TRACES, runs // RUNS_OF_A_TRACE, MOST_ROUNDS // rounds))
+    apart = dearest(space, first, partial(share_decided_otherwise, answer), rng, calls // (2 * FLIPS))
+    return dear, apart, beside_decisions(space, answer, rng, calls)

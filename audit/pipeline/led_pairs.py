@@ -18,10 +18,10 @@ from ..spaces.candidates import Candidate
 from ..spaces.pair_space import PairSpace
 from ..spaces.sequences import SequencePairs
 from ..traces.one_path import cost_of_one_run
-from .leads import DECISIONS, MOST_ROUNDS, MOST_TRACES, RUNS_OF_A_TRACE, beside_decisions, dearest
+from .leads import leads
 
-#: Pairs that the traces begin with; and the leads that are tried: the dearest, and those beside a decision.
-FIRST, DEAR, BESIDE = 16, 3, 1
+#: Pairs that leads begin with; and those of each kind that are tried: the dearest, unlike decisions, beside one.
+FIRST, TRIED = 16, (2, 2, 1)
 #: The part of the key of draws that decisions are found by.
 _PART = 2
 
@@ -54,10 +54,9 @@ def led_pairs(audit: Any, space: PairSpace) -> list[Pair]:
     def answer(data: object, run: int) -> object:
         return outputs_of(played, data, Draws(budget.seed, Stage.SEARCH, 0, _PART, run), 1)
 
-    most = min(MOST_TRACES, budget.runs // RUNS_OF_A_TRACE, MOST_ROUNDS // space.rounds)
-    dear = dearest(known, known.first(FIRST), cost_of, rng, most)
-    beside = beside_decisions(known, answer, rng, int(DECISIONS * budget.runs))
-    return [_pair(one) for one in (*dear[:DEAR], *beside[:BESIDE])]
+    size: Any = {"runs": budget.runs, "rounds": space.rounds}
+    found = leads(known, known.first(FIRST), cost_of, answer, rng, **size)
+    return [_pair(one) for few, many in zip(TRIED, found, strict=True) for one in many[:few]]
 
 
 def _rows(space: PairSpace) -> list[Any]:

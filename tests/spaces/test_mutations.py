@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from overclaim import GDP, RDP, ZCDP, falsify
-from overclaim.audit.pipeline.leads import beside_decisions, dearest, discrete
+from overclaim.audit.pipeline.leads import beside_decisions, dearest, discrete, share_decided_otherwise
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.spaces import mutations
+from overclaim.audit.spaces.candidates import Candidate
 from overclaim.audit.spaces.changes import check_near
 from overclaim.audit.spaces.mutations import LIMITS, OF_NUMBERS, OF_RECORDS, Known, mutated
 from overclaim.audit.spaces.records import UnfitError, records_of
@@ -249,3 +250,15 @@ def test_inputs_shrink_in_the_measure_of_the_claim(measure):
     assert small.to_json()["measure"] == measure.to_json()
     assert small.lower > measure.level
     assert sorted([*small.pair.left, *small.pair.right]) == [0, 1]
+
+
+def test_decisions_are_counted_apart_from_floats():
+    one = Candidate([0.0, 1.0], [1.0, 1.0])
+
+    def answer(data, run):
+        return {"arms": [int(data[0] > 0.5), 7], "noisy": float(run) + data[0]}
+
+    assert 0 < share_decided_otherwise(answer, one) < 1
+    assert share_decided_otherwise(answer, Candidate([0.0], [0.25])) == 0
+    assert share_decided_otherwise(lambda data, run: data[0] + run, one) is None
+    assert share_decided_otherwise(lambda data, run: [3] * (1 + int(data[0])), one) > 0
