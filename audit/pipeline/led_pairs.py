@@ -21,7 +21,7 @@ from ..traces.one_path import cost_of_one_run
 from .leads import leads
 
 #: Pairs that leads begin with; and those of each kind that are tried: the dearest, unlike decisions, beside one.
-FIRST, TRIED = 16, (2, 2, 1)
+FIRST, TRIED = 16, (3, 2, 1)
 #: The part of the key of draws that decisions are found by.
 _PART = 2
 

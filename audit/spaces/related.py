@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ from .extremes import all_alike, all_equal, by_length, extremes, plain_record
 from .mutations import Known, mutated
 from .neighbours import OF_ONE_RECORD, Domain, Neighbours, made_by
 from .records import Records, UnfitError, features_of, records_of, with_feature
-from .simple_values import with_simpler_values
+from .simple_values import DIGITS, with_simpler_values
 
 ADD_REMOVE = Relation.parse("add-remove")
 #: The relations by which a record becomes any other.
@@ -345,7 +345,9 @@ class Related:
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
         rng = np.random.default_rng([self.seed, 2])
-        return cheaper(chain(self._simpler(candidate, rng), self._simpler_values(candidate)), candidate)
+        values = self._simpler_values(candidate)
+        rounded = islice(values, len(DIGITS))
+        return cheaper(chain(rounded, self._simpler(candidate, rng), values), candidate)
 
     def _simpler_values(self, candidate: Candidate) -> Iterator[Candidate | None]:
         """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from .extremes import extremes
 from .mutations import Known, mutated
 from .neighbours import Domain, made_by
 from .related import CONSTANT, FILLED, MUTATED, OTHERS, REPLACING, Related
-from .simple_values import with_simpler_values
+from .simple_values import DIGITS, with_simpler_values
 
 #: Any round in the place of another, in both inputs.
 REPLACE = RoundRelation(Relation.parse("replace"))
@@ -316,7 +316,8 @@ class SequencePairs:
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
         own = _own(candidate)
-        return cheaper(chain(self._simpler(own), self._simpler_values(own)), candidate)
+        values = self._simpler_values(own)
+        return cheaper(chain(islice(values, len(DIGITS)), self._simpler(own), values), candidate)
 
     def _simpler_values(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
         """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""
@@ -325,6 +326,7 @@ class SequencePairs:
                 worlds = self.game.read(left), self.game.read(right)
                 self.relation.check(*worlds)
             except ValueError:
+                yield None
                 continue
             yield self._case(*worlds)
 
