@@ -9,6 +9,7 @@
 
 BIN := .venv/bin
 READY := .venv/ready
+SITE := .venv-site
 
 COMPUTING := audit bench coverage docs fuzz golden golden-write libraries libraries-smartnoise libraries-dpmm libraries-few mutation nightly regret site test test-slow
 
@@ -140,13 +141,13 @@ golden golden-write: $(READY)
 	@$(BIN)/python benchmarks/golden/golden.py $(if $(filter %-write,$@),--write)
 
 # tests/test_docs.py compares.
-docs: $(READY)
-	@echo 'docs: what the documented commands print now, and the licences of what is locked'
+docs: $(READY) $(SITE)/ready
+	@echo 'docs: what the documented commands and the notebook print now, and the licences of what is locked'
 	@$(BIN)/python docs/dependencies.py
 	@$(BIN)/python docs/commands.py
+	@$(SITE)/bin/python docs/notebook.py
 
 # In an environment of its own, with what docs/requirements.lock pins: mkdocs, and what runs a notebook.
-SITE := .venv-site
 $(SITE)/ready: pyproject.toml requirements.lock docs/requirements.lock
 	@echo 'site: a virtual environment in $(SITE), with the locked dependencies'
 	@$(or $(PYTHON),python3) -m venv $(SITE)
