@@ -144,7 +144,7 @@ def imported(folders):
             ("audit", "learners", "mechanisms", "reports", "testing"),
             ("dependencies", "accounting", "cluster", "fast", "figures"),
         ),
-        (("tests", "docs"), ("dependencies", "cluster", "fast", "dev")),
+        (("tests", "docs"), ("dependencies", "cluster", "docs", "fast", "dev")),
         (("examples",), ("dependencies", "adapters", "trainings")),
     ],
 )
