@@ -143,7 +143,7 @@ class LearnerAudit(Audit):
             more, hidden, looked = influential_pairs(
                 self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs), together=learns
             )
-            last = [*([] if hidden is None else [hidden]), *led_pairs(self, space)]
+            last = [*([] if hidden is None else [hidden]), *led_pairs(self, space, options)]
             options = unlike([*options, *more, *last])
             keys = [option.key for option in options]
             awaited = [keys.index(one.key) for one in unlike(last)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,17 @@ from .leads import leads
 
 #: Pairs that leads begin with; and those of each kind that are tried: the dearest, unlike decisions, beside one.
 FIRST, TRIED = 16, (3, 2, 1)
+#: Costs that differ by less are the same.
+ROUNDING = 1e-9
 #: The part of the key of draws that decisions are found by.
 _PART = 2
 
 
-def led_pairs(audit: Any, space: PairSpace) -> list[Pair]:
+def led_pairs(audit: Any, space: PairSpace, standard: Sequence[Pair]) -> list[Pair]:
     """Return pairs that traces or decisions lead to; none of learners whose runs are played in step, or other losses.
 
-    What is known of the law of our own learners ranks their pairs.
+    What is known of the law of our own learners ranks their pairs. Where traces tell costs, a pair is worth runs that
+    costs more than all standard ones: each more in the final leaves fewer runs to tell the others apart.
     """
     learner, claim, budget = audit.learner, audit.claim, audit.budget
     vectors = all(isinstance(row, np.ndarray) for row in space.alphabet.rows)
@@ -56,7 +60,15 @@ def led_pairs(audit: Any, space: PairSpace) -> list[Pair]:
 
     size: Any = {"runs": budget.runs, "rounds": space.rounds}
     found = leads(known, known.first(FIRST), cost_of, answer, rng, **size)
-    return [_pair(one) for few, many in zip(TRIED, found, strict=True) for one in many[:few]]
+    led = [_pair(one) for few, many in zip(TRIED, found, strict=True) for one in many[:few]]
+    usual = _most(audit, standard)
+    return led if usual is None else [pair for pair in led if (_most(audit, [pair]) or 0.0) > usual * (1 + ROUNDING)]
+
+
+def _most(audit: Any, pairs: Sequence[Pair]) -> float | None:
+    """Return what the dearest of some pairs costs; None where no trace tells."""
+    costs = [cost_of_one_run(audit.learner, pair, audit.claim, seed=audit.budget.seed) for pair in pairs]
+    return max((cost for cost in costs if cost is not None), default=None)
 
 
 def _rows(space: PairSpace) -> list[Any]:
