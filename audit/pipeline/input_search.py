@@ -257,7 +257,7 @@ def _best(alive: Sequence[_Ranked], kept: int, led: Container[int] = ()) -> list
     simple = sorted((one for one in alive if one.unlike), key=lambda one: one.candidate.cost)
     unlike = list({frozenset(one.pair.keys): one for one in reversed(simple)}.values())[::-1][: -(-kept // 4)]
     others = sorted((one for one in alive if one not in unlike), key=lambda one: -one.worth)
-    return [*others[: kept - len(unlike)], *unlike, *ahead]
+    return [*ahead, *others[: kept - len(unlike)], *unlike]
 
 
 def _promise(alone: int, seen: int, audit: MechanismAudit, *, unlike: bool) -> float:

@@ -17,6 +17,8 @@ from ..spaces.candidates import Candidate, Space
 
 #: The most traces, and how many runs of the audit there are for each: a trace takes as long as some dozens of runs.
 MOST_TRACES, RUNS_OF_A_TRACE = 250, 80
+#: The fewest traces, where an audit has runs for a search at all: as many as the pairs that a search begins with.
+FEWEST_TRACES = 48
 #: The most rounds that all traces play: each takes time in proportion to its rounds.
 MOST_ROUNDS = 4096
 #: Pairs that the next ones are changes of; and those that are proposed.
@@ -158,6 +160,7 @@ def leads(
         Of a run.
     """
     calls = int(DECISIONS * runs)
-    dear = dearest(space, first, cost_of, rng, min(MOST_TRACES, runs // RUNS_OF_A_TRACE, MOST_ROUNDS // rounds))
+    traces = min(MOST_TRACES, max(FEWEST_TRACES, runs // RUNS_OF_A_TRACE), MOST_ROUNDS // rounds)
+    dear = dearest(space, first, cost_of, rng, traces)
     apart = dearest(space, first, partial(share_decided_otherwise, answer), rng, calls // (2 * FLIPS))
     return dear, apart, beside_decisions(space, answer, rng, calls)
