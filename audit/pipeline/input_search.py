@@ -150,7 +150,8 @@ class _Search:
         budget = max(LEAST * 8, self.audit.share(self.share, ENOUGH_RUNS, MOST_RUNS))
         scale = min(1.0, budget / (LEAST * len(self.generations) * self.generations[0][0]))
         alive, led = list[_Ranked](), self._to_rank(self._leads())
-        led_by = {one.index for one in led[:1]}
+        level = self.audit.claim.measure.level  # what costs no more shows nothing of itself
+        led_by = {one.index for one in led[:1] if (self.audit.cost_of(one.pair) or 0.0) > level}
         for number, (many, kept, share) in enumerate(self.generations):
             many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
             before = _best(alive, kept, led_by) if number else led[: max(1, many // 4)]
