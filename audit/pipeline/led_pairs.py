@@ -19,12 +19,12 @@ from ..spaces.candidates import Candidate
 from ..spaces.pair_space import PairSpace
 from ..spaces.sequences import SequencePairs
 from ..traces.one_path import cost_of_one_run
-from .leads import leads
+from .leads import leads, share_decided_otherwise
 
 #: Pairs that leads begin with; and those of each kind that are tried: the dearest, unlike decisions, beside one.
 FIRST, TRIED = 16, (3, 2, 1)
-#: Costs that differ by less are the same.
-ROUNDING = 1e-9
+#: Costs that differ by less are the same; shares of few decisions differ so much by luck.
+ROUNDING, MORE = 1e-9, 2.0
 #: The part of the key of draws that decisions are found by.
 _PART = 2
 
@@ -33,7 +33,8 @@ def led_pairs(audit: Any, space: PairSpace, standard: Sequence[Pair]) -> list[Pa
     """Return pairs that traces or decisions lead to; none of learners whose runs are played in step, or other losses.
 
     What is known of the law of our own learners ranks their pairs. Where traces tell costs, a pair is worth runs that
-    costs more than all standard ones: each more in the final leaves fewer runs to tell the others apart.
+    flips many more decisions than all standard ones, or costs more and flips as many: each more in the final leaves
+    fewer runs to tell the others apart.
     """
     learner, claim, budget = audit.learner, audit.claim, audit.budget
     vectors = all(isinstance(row, np.ndarray) for row in space.alphabet.rows)
@@ -58,11 +59,18 @@ def led_pairs(audit: Any, space: PairSpace, standard: Sequence[Pair]) -> list[Pa
     def answer(data: object, run: int) -> object:
         return outputs_of(played, data, Draws(budget.seed, Stage.SEARCH, 0, _PART, run), 1)
 
+    def share_of(pair: Pair) -> float:
+        return share_decided_otherwise(answer, Candidate(as_sequence(pair.left), as_sequence(pair.right))) or 0.0
+
     size: Any = {"runs": budget.runs, "rounds": space.rounds}
     found = leads(known, known.first(FIRST), cost_of, answer, rng, **size)
     led = [_pair(one) for few, many in zip(TRIED, found, strict=True) for one in many[:few]]
-    usual = _most(audit, standard)
-    return led if usual is None else [pair for pair in led if (_most(audit, [pair]) or 0.0) > usual * (1 + ROUNDING)]
+    usual, flips = _most(audit, standard), max(map(share_of, standard))
+    if usual is None:
+        return led
+    costs = [(pair, _most(audit, [pair]) or 0.0, share_of(pair)) for pair in led]
+    dearer = usual * (1 + ROUNDING)
+    return [pair for pair, cost, share in costs if share > MORE * flips or (cost > dearer and share >= flips)]
 
 
 def _most(audit: Any, pairs: Sequence[Pair]) -> float | None:
