@@ -409,8 +409,9 @@ class Related:
                 yield self._pair(base, whole.take(kept), 0, ..., candidate.left is rest.data)
         for i in range(whole.size):  # one record less, of hers or of another
             base = whole.without(i)
-            left_out = records_of(base).take([j - (j > i) for j in range(whole.size) if j != i and j not in mine])
-            if self._fits(base):
+            others_left = [j - (j > i) for j in range(whole.size) if j != i and j not in mine]
+            if len(others_left) >= self.neighbours.fewest and self._fits(base):
+                left_out = records_of(base).take(others_left)
                 yield self._pair(base, left_out, 0, ..., candidate.left is rest.data)
 
     def _with(

@@ -54,9 +54,18 @@ def shown(text):
 
 def check_lines(done, path):
     first, second = shown(done.stderr)
-    times = first.removeprefix(f"overclaim: warning: UserWarning: the noise is small ({path}:6), ")
-    assert int(times.removesuffix(" times").replace(",", "")) > 500
-    assert second == f"overclaim: warning: RuntimeWarning: divide by zero encountered in log ({path}:8), {times}"
+    said = "the noise is small", "divide by zero encountered in log"
+    kinds, places = ("UserWarning", "RuntimeWarning"), (6, 8)
+    times = [
+        int(
+            line.removeprefix(f"overclaim: warning: {kind}: {text} ({path}:{place}), ")
+            .removesuffix(" times")
+            .replace(",", "")
+        )
+        for line, kind, text, place in zip((first, second), kinds, said, places, strict=True)
+    ]
+    assert times[0] > 500
+    assert 0 <= times[0] - times[1] < 10  # in a trace, which plays a few runs, what NumPy computes for us is silent
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow(reason="starts processes"))])

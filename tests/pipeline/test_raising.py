@@ -43,7 +43,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def check(target, *words):
-    words = ["check", target, "--epsilon", 1, "--runs", 1000, "--jobs", 1, *words]
+    words = ["check", target, "--epsilon", 1, "--runs", 2000, "--jobs", 1, *words]
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
@@ -53,7 +53,7 @@ def test_a_pair_on_which_one_side_alone_raises_is_an_error_with_its_rates(folder
     assert done.exit_code == 4, done.output
     (line,) = [line for line in done.stderr.splitlines() if "raised" in line]
     assert "mean raised ZeroDivisionError: division by zero, on one of two neighbours alone" in line
-    assert "in 50 of 50 runs on [null, null], in 0 of 50 on [" in line
+    assert "in 100 of 100 runs on [null, null], in 0 of 100 on [" in line
     assert "--raising outcome" in line
 
 
@@ -208,7 +208,7 @@ def test_plain_classes_are_played_run_by_run(worlds, learner, claim, how, verdic
 def test_a_learner_that_raises_on_one_side_alone_is_an_error():
     inputs = neighbours(st.lists(st.sampled_from([[0.0, 0.0], [1.0, 1.0]]), min_size=2, max_size=2))
     with pytest.raises(LearnerError, match=r"Raises raised ValueError: loss 1\.0, on one of two neighbours alone"):
-        falsify(Raises, Claim(epsilon=1.0), inputs=inputs, runs=400)
+        falsify(Raises, Claim(epsilon=1.0), inputs=inputs, runs=2000)
 
 
 @pytest.mark.parametrize(("how", "claim"), [({"os_random": True}, Claim(epsilon=1.0)), ({}, OUTCOME)])
