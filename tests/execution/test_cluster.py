@@ -160,7 +160,7 @@ def test_an_exception_that_cannot_be_pickled(machines, folder, kind):
     assert [error["kind"] for error in record["errors"]] == ["crashed"] * 2
     learner, mechanism = [error["message"] for error in record["errors"]]
     assert learner == "Coin.update raised Odd: there 1 (round 1, run 0)"
-    assert re.fullmatch("odd raised Odd on [01]: there 1; an exception is no output here.*", mechanism)
+    assert re.fullmatch("odd raised Odd on [01]: there 1(; an exception is no output here.*)?", mechanism)
 
 
 def test_a_worker_is_no_scheduler(machines):

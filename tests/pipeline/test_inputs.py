@@ -47,8 +47,11 @@ def test_the_bug_that_few_inputs_show_is_found_and_shrunk():
     small = result.shrunk
     assert sorted([small.pair.left, small.pair.right], key=str) == [[0.0], [None]]
     assert small.epsilon_lower > 1
-    assert small.seed >= 1_000_000  # on runs that nothing before has seen
-    assert small.confidence == pytest.approx(1 - 0.01 / 3)
+    # Smaller ones are certified on runs that nothing before has seen; here the search may find the smallest itself.
+    assert (small.seed >= 1_000_000, small.confidence) == (
+        small.fresh,
+        pytest.approx(1 - 0.01 / 3 if small.fresh else 0.99),
+    )
     assert result.searched.tried >= 60
     assert result.searched.refused == 0
 
