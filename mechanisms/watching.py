@@ -63,12 +63,12 @@ class watching(ContextDecorator):  # noqa: N801 - a context manager reads as a f
 
     def __init__(self, library: ModuleType | Callable[..., Any], noise: LawOf | Mapping[str, LawOf]) -> None:
         self.laws = _laws_by_function(library, noise)
-        self.library = library
+        self.place = library
         self.before: list[list[tuple[ModuleType, str, Callable[..., Any]]]] = []
 
     def __enter__(self) -> Self:
         patched = []
-        modules = {id(one): one for one in (*sys.modules.values(), self.library) if isinstance(one, ModuleType)}
+        modules = {id(one): one for one in (*sys.modules.values(), self.place) if isinstance(one, ModuleType)}
         for function, law in self.laws:
             watched = _watched(function, law)
             for module in modules.values():

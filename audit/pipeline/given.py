@@ -13,7 +13,7 @@ from .blind_spot_search import WeakenChoice, Weakening
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """The game and the worlds as a user gives them; `falsify` has the words for each.
+    """The game and the worlds as a user gives them; `falsify` documents each field.
 
     Attributes
     ----------

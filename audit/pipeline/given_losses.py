@@ -140,7 +140,7 @@ def check_surface(learner: Learner, claim: Claim) -> None:
 
 
 def seen_on_sequences(learner: object, view: View) -> bool:
-    """Tell whether what is seen of a learner is audited on sequences of rounds: no law is known of it.
+    """Return whether a learner is audited on sequences of rounds, because no law of what it shows is known.
 
     That are the actions of others alone, reports, models, and whatever a plain class shows beside its actions.
     """

@@ -33,6 +33,7 @@ from ..play.rounds import (
     differing,
     is_plain,
     loss_of,
+    losses_pair,
 )
 from ..play.run_by_run import played_alone, player_of
 from ..spaces.families import standard_pairs
@@ -141,7 +142,7 @@ def _examples(given: Given, seed: int) -> list[list[Round]]:
     return [as_sequence(side) for side in (given.left, given.right)]
 
 
-#: A part of what is seen of a learner that plays arms: one row of it.
+#: Matches the name of one row of the output of a learner that plays arms.
 _ROW = re.compile(r"\boutput\[(\d+)\]")
 
 
@@ -213,7 +214,7 @@ def pair_of(left: object, right: object, claim: Claim, rounds: int) -> Pair | No
         worlds = [as_sequence(side) for side in (left, right)]
         if any(len(world) != rounds for world in worlds) or any(map(_says_more, itertools.chain(*worlds))):
             return None
-        return Pair(*([loss_of(round_) for round_ in world] for world in worlds))
+        return losses_pair(*worlds)
     except ValueError:  # such as sequences that differ in several rounds, or in -0.0 alone
         return None
 

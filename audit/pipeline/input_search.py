@@ -249,7 +249,7 @@ class _Search:
 
 
 def _best(alive: Sequence[_Ranked], kept: int, led: Container[int] = ()) -> list[_Ranked]:
-    """Return the candidates of most worth, those that lead, and of each four one of the simplest that differ in form.
+    """Return the candidates to keep: the leads, those of most worth, and a quarter that differ in form, the simplest.
 
     A key, a record or a missing value more may show rarely, and be worth nothing in few runs, and yet be certain.
     """

@@ -21,7 +21,7 @@ MOST_TRACES, RUNS_OF_A_TRACE = 250, 200
 FEWEST_TRACES = 48
 #: The most rounds that all traces play: each takes time in proportion to its rounds.
 MOST_ROUNDS = 4096
-#: Pairs that the next ones are changes of; and those that are proposed.
+#: How many pairs a search changes next, and how many it proposes.
 PARENTS, LEADS = 8, 4
 #: Pairs without a trace before it is taken that there is none.
 UNTRACED = 4

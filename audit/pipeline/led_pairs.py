@@ -14,7 +14,7 @@ from ...mechanisms.relation import Relation
 from ..play.learner_mechanism import LearnerMechanism
 from ..play.mechanism_runs import outputs_of
 from ..play.pairs import Pair
-from ..play.rounds import Game, Round, RoundRelation, as_sequence, loss_of
+from ..play.rounds import Game, RoundRelation, as_sequence, losses_pair
 from ..spaces.candidates import Candidate
 from ..spaces.pair_space import PairSpace
 from ..spaces.sequences import SequencePairs
@@ -65,9 +65,10 @@ def led_pairs(audit: Any, space: PairSpace, standard: Sequence[Pair]) -> list[Pa
     size: Any = {"runs": budget.runs, "rounds": space.rounds}
     found = leads(known, known.first(FIRST), cost_of, answer, rng, **size)
     led = [_pair(one) for few, many in zip(TRIED, found, strict=True) for one in many[:few]]
-    usual, flips = _most(audit, standard), max(map(share_of, standard))
+    usual = _most(audit, standard) if led else None
     if usual is None:
         return led
+    flips = max(map(share_of, standard))
     costs = [(pair, _most(audit, [pair]) or 0.0, share_of(pair)) for pair in led]
     dearer = usual * (1 + ROUNDING)
     return [pair for pair, cost, share in costs if share > MORE * flips or (cost > dearer and share >= flips)]
@@ -94,5 +95,4 @@ def _fits(game: Game, data: object) -> bool:
 
 
 def _pair(candidate: Candidate) -> Pair:
-    worlds: list[list[Round]] = [as_sequence(side) for side in (candidate.left, candidate.right)]
-    return Pair(*([loss_of(round_) for round_ in world] for world in worlds))
+    return losses_pair(as_sequence(candidate.left), as_sequence(candidate.right))

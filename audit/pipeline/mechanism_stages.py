@@ -128,7 +128,7 @@ class MechanismAudit(Audit):
         return before
 
     def recheck(self, options: Sequence[DataPair], choice: Choice, before: Any) -> None:
-        """Raise LearnerError if a block comes to something else than before the audit."""
+        """Raise LearnerError if a block gives other outputs than before the audit."""
         if self.unseeded:
             return
         runs, seed = self.budget.runs, self.budget.seed

@@ -33,7 +33,7 @@ class OneSidedJson(TypedDict):
 
 @dataclass(frozen=True)
 class OneSided:
-    """How often a mechanism raised on each side of a pair, in so many runs of each: on one side never."""
+    """A mechanism raised on one side of a pair and never on the other: the counts, and the runs of each side."""
 
     left: object
     right: object

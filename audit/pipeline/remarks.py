@@ -33,7 +33,8 @@ FEW = 8
 MOST_COLUMNS, MOST_REMARKS = 64, 4
 #: What is so small beside a column's own size is rounding.
 ROUNDING = 1e-9
-#: Spreads differ if their ratio is so large, and so many standard errors from 1: a chance far below 1e-6.
+#: Two spreads differ where their ratio is at least the first, and at least so many standard errors from 1. Equal
+#: spreads pass that with a chance far below 1e-6.
 RATIO, ERRORS = 1.1, 6.0
 #: Part of the draws of remarks: no other stage's block has it.
 _PART = 7_000

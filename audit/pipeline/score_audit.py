@@ -47,7 +47,7 @@ def audit_scores(
     Parameters
     ----------
     scores, included : arrays (m,), or (trainings, m)
-        The score of each canary, larger for those that the attack takes for included, and whether it was in the data.
+        The score of each canary, and whether it was in the data. A larger score means included.
         Of several trainings, each with coins of its own: a list of arrays, or a row for each.
     inserted, held_out : arrays
         In place of them, for independent scores: those of inserted and those of held-out canaries.

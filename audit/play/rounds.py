@@ -19,7 +19,7 @@ from ...learners.problems.losses import Family, Loss, check_lipschitz, loss_set
 from ...mechanisms.relation import Relation, RelationError, relation_names
 from .data import key_of
 from .distances import distance_fault, within
-from .pairs import fixed_loss, lengths_of
+from .pairs import Pair, fixed_loss, lengths_of
 
 #: The parts of a round that is an object, in this order.
 PARTS = ("user", "context", "arms", "losses")
@@ -68,6 +68,11 @@ def loss_of(round_: Round, arms: int | None = None) -> Loss:
         known = dict(zip(offered, losses, strict=True))
         losses = [known.get(arm, 0.0) for arm in range(arms)]
     return fixed_loss(losses)
+
+
+def losses_pair(left: Sequence[Round], right: Sequence[Round]) -> Pair:
+    """Return two sequences of rounds as a pair of losses; raise ValueError where they are none."""
+    return Pair([loss_of(round_) for round_ in left], [loss_of(round_) for round_ in right])
 
 
 def as_sequence(data: object) -> list[Round]:
