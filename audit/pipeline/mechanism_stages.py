@@ -47,6 +47,7 @@ from . import weak_claims
 from .anytime import FIRST, SEARCH_RUNS, Scored
 from .event_statements import MOST_RUNS, described
 from .frame import Audit, Choice
+from .race import Heat, halving, race
 from .weak_claims import SEARCH_DOUBT
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
@@ -192,20 +193,20 @@ class MechanismAudit(Audit):
 
     def halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
-        alive = list(range(len(options)))
-        stages = math.ceil(math.log2(len(alive)))
-        last, longer, share = (2, LAST_STAGE, SEARCH_SHARE) if self.searches_long else (0, 1, SEARCH)
-        budget = max(40, self.share(share, ENOUGH_SEARCH, MOST_SEARCH)) // (stages - 1 + longer)
-        planned: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
-        samples: dict[int, list[Sample]] = {i: [] for i in alive}
+        last, share = (LAST_STAGE, SEARCH_SHARE) if self.searches_long else (1, SEARCH)
+        budget = max(40, self.share(share, ENOUGH_SEARCH, MOST_SEARCH))
+        planned: dict[int, list[tuple[int, int]]] = {i: [] for i in range(len(options))}
+        samples: dict[int, list[Sample]] = {i: [] for i in range(len(options))}
         spent = 0
-        while len(alive) > 1:
-            each = max(10, (longer if len(alive) <= last else 1) * budget // len(alive))
+
+        def judge(alive: Sequence[int], heat: Heat) -> list[float]:
+            nonlocal spent
+            each = max(10, heat.runs // len(alive))
             for i in alive:
                 planned[i] += [(len(planned[i]) + n, size) for n, size in blocks(each)]
             spent += each * len(alive)
 
-            def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
+            def worth(i: int) -> float:
                 # All of them, the first time that one is asked for.
                 missing = [(j, *block) for j in alive for block in planned[j][len(samples[j]) :]]
                 for (j, *_), sample in zip(
@@ -213,11 +214,12 @@ class MechanismAudit(Audit):
                 ):
                     samples[j].append(sample)
                 seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
-                return float(self.fit(options[i], i, seen, thorough=len(alive) <= last, ranked=True)[1])
+                thorough = last > 1 and heat.kept == 1
+                return float(self.fit(options[i], i, seen, thorough=thorough, ranked=True)[1])
 
-            worths = {i: self.once(f"worth/{i}/{len(planned[i])}", partial(worth, i)) for i in alive}
-            alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
-        won = alive[0]
+            return [self.once(f"worth/{i}/{len(planned[i])}", partial(worth, i)) for i in alive]
+
+        won = race(range(len(options)), halving(len(options), budget, last=last), judge)[0]
         missing = [(won, *block) for block in planned[won][len(samples[won]) :]]
         return won, samples[won] + self.play(missing, dict(enumerate(options)), Stage.SEARCH), spent
 

@@ -18,6 +18,7 @@ from ..spaces.loss_choices import alphabet_of
 from ..spaces.pair_space import PairSpace
 from .exact_search import PLANNED, find_exactly
 from .proposals import Proposals
+from .race import Heat, halving, race
 
 #: Beyond so many rounds few families are tried: a run of each pair takes time in proportion to the rounds.
 LONG = 256
@@ -94,10 +95,10 @@ def climb(
     last = [(index, options[index]) for index in awaited]
     trials = min(MOST_TRIALS, int(PROPOSED * budget) // each)
     if space is None or len(options) == 1 or trials < FEWEST_TRIALS:
-        best, spent, _ = _halve(families, trial, int((1 - PROPOSED * bool(last)) * budget))
-        (index, pair), used, _ = _halve([best, *last], trial, budget - spent)
+        best, spent, _ = raced(families, trial, int((1 - PROPOSED * bool(last)) * budget))
+        (index, pair), used, _ = raced([best, *last], trial, budget - spent)
         return pair, index, spent + used
-    best, spent, worths = _halve(families, trial, int(FAMILIES * budget))
+    best, spent, worths = raced(families, trial, int(FAMILIES * budget))
     proposals = Proposals(space, seed)
     for index, pair in families:
         proposals.know(pair, worths[index])
@@ -113,27 +114,29 @@ def climb(
         improved.append((index, proposed))
         spent += used
     improved.sort(key=lambda one: -worths[one[0]])
-    (index, pair), used, _ = _halve(
+    (index, pair), used, _ = raced(
         [best, *last, *improved[: max(1, FINALISTS - 1 - len(last))]], trial, budget - spent
     )
     return pair, index, spent + used
 
 
-def _halve(
-    alive: Sequence[tuple[int, Pair]], trial: Trial, budget: int
+def raced(
+    entrants: Sequence[tuple[int, Pair]], trial: Trial, budget: int
 ) -> tuple[tuple[int, Pair], int, dict[int, float]]:
     """Return the winner of successive halving, the runs spent, and what each pair promised last, by its index.
 
     All runs that a pair has had in it judge the pair: those of the last stage alone are the fewer, the more pairs
     there were. No run from before it does: who comes from many proposals was the luckiest on these.
     """
-    stages = max(1, len(alive).bit_length() - 1)
-    spent, before, worths = 0, 0, {}
-    while len(alive) > 1:
-        each = max(10, budget // stages // len(alive))
+    spent, before, worths = 0, 0, dict[int, float]()
+
+    def judge(alive: Sequence[tuple[int, Pair]], heat: Heat) -> list[float]:
+        nonlocal spent, before
+        each = max(10, heat.runs // len(alive))
         for index, pair in alive:
             worths[index], used = trial(pair, index, each, before)
             spent += used
         before += each
-        alive = sorted(alive, key=lambda one: -worths[one[0]])[: len(alive) // 2]
-    return alive[0], spent, worths
+        return [worths[index] for index, _ in alive]
+
+    return race(entrants, halving(len(entrants), budget), judge)[0], spent, worths

@@ -32,6 +32,7 @@ from ..statistics.events import NO_EVENT, Event
 from .event_statements import MOST_RUNS, described
 from .frame import Audit, Choice
 from .pilot import Pilot
+from .race import Heat, halving, race
 
 #: Claims of at most this epsilon, with so many runs at least, are weak.
 WEAK, MANY_RUNS = 0.5, 1_000_000
@@ -156,27 +157,30 @@ class _Choosing:
 
     def _search(self, pilot: Pilot) -> int:
         """Return the best pair: of the few that halving leaves, by fresh runs, which their best attacks score."""
-        once, alive = self.audit.once, list(range(len(pilot.pairs)))
-        stages = max(1, math.ceil(math.log2(len(alive) / FEW)))
-        while True:
-            pilot.extend(alive, max(10 * len(alive), self._share(SEARCH, MOST_SEARCH) // stages))
-            lessons = {i: _Lesson(pilot, i, tuple(alive)) for i in alive}
-            bets = {i: once(f"worth/{i}/{pilot.draws}", partial(self._bet, lesson)) for i, lesson in lessons.items()}
-            alive = sorted(alive, key=lambda i: -bets[i][0])[: max(FEW, len(alive) // 2)]
-            if len(alive) <= FEW:
-                break
+        once, many, runs = self.audit.once, len(pilot.pairs), self._share(SEARCH, MOST_SEARCH)
+        lessons, bets, before = dict[int, _Lesson](), dict[int, list[Any]](), 0
+
+        def judge(alive: Sequence[int], heat: Heat) -> list[float]:
             pilot.forget(alive)
+            pilot.extend(alive, max(10 * len(alive), heat.runs))
+            lessons.update((i, _Lesson(pilot, i, tuple(alive))) for i in alive)
+            bets.update((i, once(f"worth/{i}/{pilot.draws}", partial(self._bet, lessons[i]))) for i in alive)
+            return [bets[i][0] for i in alive]
+
+        def judge_afresh(alive: Sequence[int], heat: Heat) -> list[float]:
+            nonlocal before
+            draws = heat.runs - (heat.runs % BLOCK if heat.runs > BLOCK else 0)
+            self._pay(pilot, alive, draws, before)
+            racing = [i for i in alive if i in promising]
+            raced = partial(self._race, [promising[i] for i in racing], pilot.index, draws)
+            worths = dict(zip(racing, once(f"race/{heat.kept}", raced), strict=True))
+            before = draws
+            return [worths.get(i, -math.inf) for i in alive]
+
+        alive = race(range(many), halving(many, runs, least=FEW) or [Heat(runs, many)], judge)
         promising = {i: self._scorer(lessons[i], bets[i][1]) for i in alive if bets[i][1]}
-        before = 0
-        for heat, (share, most, kept) in enumerate(RACE):
-            if len(alive) > kept:
-                draws = self._share(share, most)
-                draws -= draws % BLOCK if draws > BLOCK else 0
-                self._pay(pilot, alive, draws, before)
-                racing = [i for i in alive if i in promising]
-                race = partial(self._race, [promising[i] for i in racing], pilot.index, draws)
-                worths = dict(zip(racing, once(f"race/{heat}", race), strict=True))
-                alive, before = sorted(alive, key=lambda i: -worths.get(i, -math.inf))[:kept], draws
+        heats = [Heat(self._share(share, most), kept) for share, most, kept in RACE if len(alive) > kept]
+        alive = race(alive, heats, judge_afresh)
         pilot.forget(alive)
         return alive[0]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overclaim.audit.pipeline.pair_search import _halve
+from overclaim.audit.pipeline.pair_search import raced
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.spaces.loss_choices import Alphabet, alphabet_of
 from overclaim.audit.spaces.pair_space import changes, moved
@@ -21,7 +21,7 @@ def halve_and_change(options, trial, budget, changes):
     """Return the pair that wins, its index, and the runs spent: successive halving, then changes of the winner."""
     alive = list(enumerate(options))
     families = budget // 2
-    best, spent, _ = _halve(alive, trial, families)
+    best, spent, _ = raced(alive, trial, families)
     number = len(options)
     each_round = max((budget - families) // 3, 2 * LEAST * CHANGED)
     while spent + each_round <= budget:
@@ -30,7 +30,7 @@ def halve_and_change(options, trial, budget, changes):
             break
         alive = [best, *enumerate(changed, start=number)]
         number += len(changed)
-        winner, used, _ = _halve(alive, trial, each_round)
+        winner, used, _ = raced(alive, trial, each_round)
         spent += used
         best = winner
     return best[1], best[0], spent
