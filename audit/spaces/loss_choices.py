@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.leaders.private_bandit import PrivateBandit
-from ...learners.problems.losses import Adaptive, Family, Linear, Loss, Quadratic, Switch, loss_set
+from ...learners.problems.extremes import ExtremeLosses, HasExtremes
+from ...learners.problems.losses import Adaptive, Linear, Loss, loss_set
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
-from ...mechanisms.draws import Floats
 from ..play.pairs import Pair, differing_losses, extremes
 
 #: A loss of one round; and two of them: of the two worlds, or of the even and the odd rounds.
@@ -89,60 +87,20 @@ def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
 
 
 def alphabet_of(learner: Learner, claim: Claim) -> Alphabet:
-    """Return the losses to search over: convex ones where the learner takes them, else vectors."""
-    if claim.losses == "lipschitz" and isinstance(learner, Pftal | BanditPftal | PrivateBandit):
-        return _convex_alphabet(learner, claim)
+    """Return the losses to search over: those that a learner of convex losses calls extreme, else vectors."""
+    if claim.losses == "lipschitz" and isinstance(learner, HasExtremes):
+        return _convex_alphabet(learner.extremes(), learner.arms, claim)
     return linear_alphabet(claim, learner.arms)
 
 
-def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim) -> Alphabet:
-    """Return extreme 1-Lipschitz losses: linear ones, and quadratic where the learner needs strong convexity.
-
-    Full information sees gradients, so centres lie as far outside the domain as the Lipschitz bound allows; the
-    gradients are then nearly ±1. A bandit sees values: a slope that is 0 at an end of the domain, and flat bowls.
-    """
-    p = learner.arms
-    nothing = Linear(slope=(0.0,) * p)
-    flat: Family = nothing
-    directions = [np.full(p, p**-0.5), *([np.eye(p)[0]] if p > 1 else [])]
-    ups_downs: list[tuple[Family, Family]] = []
-    up: Family
-    down: Family
-    if isinstance(learner, PrivateBandit):
-        for end in (0.0, 1.0, -1.0):
-            up, down = (Linear(slope=tuple(s * np.eye(p)[0]), offset=s * end) for s in (1.0, -1.0))
-            ups_downs.append((up, down))
-    elif isinstance(learner, BanditPftal) and learner.regulariser:  # no loss need be strongly convex
-        up, down = (Linear(slope=(0.0,) * p, offset=offset) for offset in (learner.bound, -learner.bound))
-        ups_downs.append((up, down))
-    elif isinstance(learner, BanditPftal):
-        highest, lowest = learner.bound - learner.curvature * learner.domain.outer_radius**2 / 2, -learner.bound
-        up, down, flat = (
-            Quadratic(curvature=learner.curvature, centre=(0.0,) * p, offset=offset)
-            for offset in (highest, lowest, min(highest, 0.0))
-        )
-        ups_downs.append((up, down))
-    else:
-        ups_downs += [_steep(learner, slope) for slope in directions]
-        if isinstance(ups_downs[0][0], Quadratic):
-            flat = Quadratic(curvature=learner.curvature, centre=(0.0,) * p)
-    up, down = ups_downs[0]
-    rows: list[Choice] = [flat, *(loss for both in ups_downs for loss in both)]
+def _convex_alphabet(extreme: ExtremeLosses, arms: int, claim: Claim) -> Alphabet:
+    """Return a learner's extreme losses as an alphabet."""
+    flat, (up, down) = extreme.flat, extreme.opposed[0]
+    rows: list[Choice] = [flat, *(loss for both in extreme.opposed for loss in both), *extreme.adaptive]
     patterns: list[Pattern] = [(down, up), (up, down), (down, down), (up, up), (flat, flat)]
-    if isinstance(learner, Pftal):  # its gradient rises with the point: one convex loss, as |w|, that nobody adapts
-        valley = Switch(below=down, above=up)
-        rows.append(valley)
-        patterns.append((valley, valley))
-    differing: tuple[tuple[Loss, Loss], ...] = tuple(ups_downs)
+    patterns += [(loss, loss) for loss in extreme.adaptive]
+    differing: tuple[tuple[Loss, Loss], ...] = extreme.opposed
     if claim.neighbours == "zero-out":
-        differing = tuple((loss, nothing) for both in ups_downs for loss in both)
+        nothing = Linear(slope=(0.0,) * arms)
+        differing = tuple((loss, nothing) for both in extreme.opposed for loss in both)
     return Alphabet(differing, tuple(patterns), (flat, up), tuple(rows))
-
-
-def _steep(learner: Pftal, slope: Floats) -> tuple[Family, Family]:
-    """Return the losses with the steepest gradients along and against `slope` that the learner's class allows."""
-    h, radius = learner.curvature, learner.domain.outer_radius
-    if learner.regulariser:  # it makes linear losses strongly convex
-        return Linear(slope=tuple(slope)), Linear(slope=tuple(-slope))
-    up, down = (Quadratic.steep(tuple(s * slope), curvature=h, radius=radius) for s in (1.0, -1.0))
-    return up, down

@@ -15,6 +15,7 @@ from ...mechanisms.noise import Block, Blocks, Laplace
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_batch, check_epsilon, check_fraction
+from ..paths import Paths, by_arm, of_action
 from ..problems.advice import Advice, observed
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import LEAST, draw_arm, draw_arm_block, of_arm, of_arm_block, stretches
@@ -289,6 +290,10 @@ class BatchedExp4:
         spread = math.sqrt(self.advice.experts * math.log(1 / self.delta))
         size = self.constant * self.sensitivity * self.arms
         return Laplace(size * spread / (self.gamma * self.tau * self.epsilon))
+
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what the means depend: within the first batch an arm's probability is no function of the past."""
+        return by_arm(self.arms) if of_action(left, right) and t0 < self.tau else None
 
     def start(self, runs: int, draws: Draws) -> BatchedExp4State:
         """Return equal weights."""

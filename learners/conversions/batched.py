@@ -18,6 +18,7 @@ from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_batch, check_epsilon
 from ..next_arm import next_arm
+from ..paths import Paths, by_arm, of_action
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, HasContexts, Kernel, Learner, Numbers
 
 
@@ -167,6 +168,10 @@ class BatchedLaplace(_Batched):
     def noise(self) -> Laplace:
         """The law of the noise on the batch mean."""
         return Laplace(0.0 if math.isinf(self.epsilon) else self.sensitivity / (self.batch * self.epsilon))
+
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what a batch mean depends: it moves by the loss of the arm that was played."""
+        return by_arm(self.arms) if of_action(left, right) else None
 
 
 @dataclass(frozen=True, kw_only=True)

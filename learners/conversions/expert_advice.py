@@ -10,9 +10,12 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace, Noise
 from ..abilities import has_release
 from ..next_arm import next_arm
+from ..paths import Paths, by_arm, of_action
 from ..problems.advice import Advice
 from ..protocol import Arms, FeedbackKind, Learner
 from ..sampling import draw_arm
+from .batched import BatchedLaplace
+from .reduction import BanditReduction, GaussianReduction
 
 
 @dataclass
@@ -61,6 +64,13 @@ class ExpertAdvice:
     def noise(self) -> Noise:
         """The law of the noise on the inner learner's release; none if it has none."""
         return self.inner.noise if has_release(self.inner) else Laplace(0.0)
+
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what is fed depends: on the action's loss, whichever expert was followed."""
+        inner = self.inner
+        arms = hasattr(getattr(inner, "inner", None), "probabilities")
+        by_action = type(inner) is BatchedLaplace or (type(inner) in (BanditReduction, GaussianReduction) and arms)
+        return by_arm(self.arms) if by_action and of_action(left, right) else None
 
     def start(self, runs: int, draws: Draws) -> AdvisedState:
         """Return the inner learner's fresh state."""

@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Block, Blocks, Gaussian, Laplace, Projected, laplace_sum_coefficients
+from ...mechanisms.noise import (
+    Block,
+    Blocks,
+    Gaussian,
+    Laplace,
+    Projected,
+    deviation_of,
+    laplace_sum_coefficients,
+    scale_of,
+)
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_epsilon
 from ..next_arm import next_arm
+from ..paths import Paths, by_action, by_arm, of_action
 from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Learner, Numbers, State
 
 #: Of two scales, the smaller over the larger: beyond it they are taken for equal.
@@ -67,6 +77,27 @@ class _Reduction:
             state.fed = draws.noise(law, feedback.shape, feedback, "loss at a point")
         state.fed += feedback
         self.inner.update(state.inner, actions, state.fed, draws)
+
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what <l + Z, x> depends: the arm, or the point of a finite set; else it is only bounded.
+
+        By Hölder's inequality the cost at a point is |<d, x>| / (b ||x||_inf) <= ||d||_1 / b, or
+        |<d, x>| / (sigma ||x||_2) <= ||d||_2 / sigma.
+        """
+        if not of_action(left, right):
+            return None
+        points = getattr(self.inner, "points", None)
+        if points is not None:
+            return by_action(*points.T)
+        if hasattr(self.inner, "probabilities") or not hasattr(self.inner, "domain"):  # arms
+            return by_arm(self.arms)
+        if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
+            return None
+        d = left - right
+        laplace = isinstance(self.noise, Laplace)
+        pure = float(np.abs(d).sum() / scale_of(self.noise)) if laplace else 0.0
+        mu_squared = 0.0 if laplace else float(np.square(d).sum() / deviation_of(self.noise) ** 2)
+        return Paths("points are bounded by Hölder's inequality", bound=(pure, mu_squared))
 
     def next_arm(self, state: ReductionState) -> Floats | None:
         """Return what the inner learner says of its next arm, (arms, runs)."""

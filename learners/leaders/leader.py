@@ -12,6 +12,7 @@ from ...mechanisms.noise import Block, Blocks, Noise
 from ...mechanisms.philox import LANES, Stream, lanes
 from ...mechanisms.tree import Tree, TreeState, depth, tree_blocks
 from ..checks import check_rounds
+from ..paths import Paths, if_linear
 from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Numbers
 
 
@@ -53,6 +54,10 @@ class Leader:
     def update(self, state: TreeState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Add the loss vector to the counter."""
         self.tree.add(state, feedback, draws)
+
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what a node's inputs depend: a node is a sum of loss vectors."""
+        return if_linear(left, right)
 
     def release(self, state: TreeState) -> Floats:
         """Return the noisy prefix sum before padding, (dim, runs)."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Noise
+from ...mechanisms.noise import Gaussian, L2Laplace, Noise
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_rounds
+from ..paths import CONSTANT, Paths, slope_between
 from ..problems.domains import Projection, signs
+from ..problems.extremes import ExtremeLosses
 from ..problems.loss_classes import ConvexClass
+from ..problems.losses import Family, Linear, Quadratic, Switch
 from ..protocol import FeedbackKind
 
 
@@ -25,6 +28,34 @@ def sphere(dim: int, runs: int, draws: Draws) -> Floats:
     u = draws.normal((dim, runs))
     u /= np.sqrt(np.square(u).sum(axis=0))
     return u
+
+
+class _OnePoint(Protocol):
+    """A learner that estimates gradients from the loss at one point."""
+
+    @property
+    def noise(self) -> Noise:
+        """The law of one node's noise."""
+
+    @property
+    def arms(self) -> int:
+        """The number of coordinates."""
+
+
+def of_one_point(learner: _OnePoint, left: object, right: object, *, centred: bool) -> Paths | None:
+    """Return on what the estimate (n / zeta) f(x) u depends: on nothing where f - f' is constant.
+
+    Parameters
+    ----------
+    centred : bool
+        Whether the centre of x is known: then u alone decides.
+    """
+    slope = slope_between(left, right)
+    if (isinstance(learner.noise, Gaussian | L2Laplace) or learner.arms == 1) and slope == 0:
+        return CONSTANT  # |f - f'| is the same everywhere, and |u| = 1
+    if learner.arms == 1 and centred and slope is not None:
+        return Paths("the differing round's point takes two values; both were played", both=True)
+    return None
 
 
 @dataclass
@@ -167,6 +198,29 @@ class Pftal(_Leader):
         state.total += actions
         self.tree.add(state.tree, self._regularised(actions, feedback), draws)
 
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what a node's inputs depend: a node is a sum of gradients at points that both inputs share."""
+        return None if slope_between(left, right) is None else CONSTANT
+
+    def extremes(self) -> ExtremeLosses:
+        """Return the 1-Lipschitz losses with the steepest gradients, and a valley: its gradient rises with the point.
+
+        Gradients alone are seen, so centres lie as far outside the domain as the Lipschitz bound allows; the gradients
+        are then nearly ±1. The valley is one convex loss, as |w|, that nobody adapts.
+        """
+        p, h = self.arms, self.curvature
+        slopes = [np.full(p, p**-0.5), *([np.eye(p)[0]] if p > 1 else [])]
+        nothing = (0.0,) * p
+        if self.regulariser:  # it makes linear losses strongly convex
+            opposed: list[tuple[Family, Family]] = [(Linear(slope=tuple(x)), Linear(slope=tuple(-x))) for x in slopes]
+            flat: Family = Linear(slope=nothing)
+        else:
+            radius = self.domain.outer_radius
+            steep = [[Quadratic.steep(tuple(s * x), curvature=h, radius=radius) for s in (1.0, -1.0)] for x in slopes]
+            opposed, flat = [(up, down) for up, down in steep], Quadratic(curvature=h, centre=nothing)
+        up, down = opposed[0]
+        return ExtremeLosses(tuple(opposed), flat, (Switch(below=down, above=up),))
+
     def _regularised(self, actions: Floats, feedback: Floats) -> Floats:
         return feedback + self.regulariser * actions if self.regulariser else feedback
 
@@ -247,6 +301,22 @@ class BanditPftal(_Leader):
         """Add the one-point gradient estimate to the counter; the direction is read off the played action."""
         state.total += state.centre
         self.tree.add(state.tree, self._estimate(state.centre, actions, feedback), draws)
+
+    def extremes(self) -> ExtremeLosses:
+        """Return flat bowls at either end of the values, or constants where no loss need be strongly convex."""
+        centre, h = (0.0,) * self.arms, self.curvature
+        if self.regulariser:
+            up, down = (Linear(slope=centre, offset=offset) for offset in (self.bound, -self.bound))
+            return ExtremeLosses(((up, down),), Linear(slope=centre))
+        highest, lowest = self.bound - h * self.domain.outer_radius**2 / 2, -self.bound
+        high, low, flat = (
+            Quadratic(curvature=h, centre=centre, offset=offset) for offset in (highest, lowest, min(highest, 0.0))
+        )
+        return ExtremeLosses(((high, low),), flat)
+
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what a node's inputs depend: on the point of the differing round."""
+        return of_one_point(self, left, right, centred=t0 == 0)
 
     def _estimate(self, centre: Floats, action: Floats, loss: Floats) -> Floats:
         direction = (action - centre) / self.beta

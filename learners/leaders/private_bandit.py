@@ -15,10 +15,13 @@ from ...mechanisms.noise import Noise
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_rounds
+from ..paths import Paths, if_linear
 from ..problems.domains import LinearOracle
+from ..problems.extremes import ExtremeLosses
 from ..problems.loss_classes import ConvexClass
+from ..problems.losses import Linear
 from ..protocol import Arms, FeedbackKind
-from .pftal import sphere
+from .pftal import of_one_point, sphere
 
 #: The share of runs that still move, below which they go on without the others: to leave others out takes a copy.
 FEW = 0.5
@@ -176,6 +179,10 @@ class NoisyOco:
         response = self.respond(state.tree, draws)
         state.x, state.following = (state.following, response) if self.stale else (response, response)
 
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what a node's inputs depend: a node is a sum of gradients, which are the loss vectors."""
+        return if_linear(left, right)
+
     def release(self, state: OcoState) -> Floats:
         """Return the noisy gradient sum before padding, (dim, runs)."""
         return state.tree.noisy.copy()
@@ -303,6 +310,18 @@ class PrivateBandit:
     def _estimate(self, x: Floats, action: Floats, loss: Floats) -> Floats:
         direction = (action - x) / self.zeta
         return self.arms / self.zeta * loss * direction
+
+    def extremes(self) -> ExtremeLosses:
+        """Return slopes that are 0 at the centre, or at an end of the domain: values alone are seen."""
+        opposed = []
+        for end in (0.0, 1.0, -1.0):
+            up, down = (Linear(slope=tuple(s * np.eye(self.arms)[0]), offset=s * end) for s in (1.0, -1.0))
+            opposed.append((up, down))
+        return ExtremeLosses(tuple(opposed), Linear(slope=(0.0,) * self.arms))
+
+    def paths(self, left: object, right: object, t0: int) -> Paths | None:
+        """Return on what a node's inputs depend: on the point of the differing round."""
+        return of_one_point(self, left, right, centred=t0 < self.batch)
 
     def release(self, state: BanditState) -> Floats | None:
         """Return, at the end of a batch, its noisy sum and below it the next batch's response: (2 dim, runs).
