@@ -1,66 +1,31 @@
-"""Shrink the data: the fewest records and the simplest values that still falsify, certified afresh.
-
-As for loss sequences (`plans.shrink`), every step is judged by a trial audit that must falsify with little doubt:
-among many trials some are lucky. The last pair is then certified on runs that nothing before has seen; if it fails,
-larger ones of those that were accepted. At most `CERTIFICATES` pairs are certified, each at alpha / `CERTIFICATES`, so
-that the one which is shown is wrong with probability at most alpha.
-"""
+"""Shrink the data: the fewest records and the simplest values that still falsify, certified afresh."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
 
 from ..execution.execution import Budget, seed_beyond
 from ..play.mechanism_runs import DataPair, RefusedInputError
 from ..spaces.candidates import Candidate, Space
 from .frame import FEWEST_RUNS, all_runs, conclude
 from .mechanism_stages import MechanismAudit
+from .shrinking import (
+    CERTIFIED_RUNS,
+    FRESH,
+    PART,
+    TRIAL_ALPHA,
+    TRIAL_RUNS,
+    certified_in_turn,
+    certified_of,
+    simplified,
+)
 from .verdict import Result, Verdict
 from .witness import ShrunkInputs
 
-#: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
-#: stream is drawn twice.
-FRESH = 1_000_000
-#: The most pairs that are certified.
-CERTIFICATES = 3
-#: The doubt of a trial: it must falsify with this alpha, so that a pair which passes by luck is still a good one.
-TRIAL_ALPHA = 1e-6
-#: A trial has this part of the runs, and there are at most so many.
-PART, TRIALS = 4, 14
-#: The most runs of a trial and of a certificate.
-TRIAL_RUNS, CERTIFIED_RUNS = 20_000, 200_000
-
-Thing = TypeVar("Thing")
-
-
-def to_certify(accepted: Sequence[Thing]) -> list[Thing]:
-    """Return what to certify in turn: the last that was accepted, and a half and a quarter of the way to it."""
-    places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
-    return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
-
-
-def certified_in_turn(
-    accepted: Sequence[Thing],
-    audited: Callable[[Thing, Budget, str], Result | None],
-    budget: Budget,
-    most_trials: int,
-) -> tuple[Thing, Budget, Result] | None:
-    """Return the first of those `to_certify` that falsifies on fresh runs, the budget and the audit; None if none.
-
-    They share the error of `budget`, whose seed is that of the audit that found the witness. `audited` is told the
-    name of a stage too.
-    """
-    for i, smaller in enumerate(to_certify(accepted)):
-        seed = seed_beyond(budget.seed, FRESH + (i and most_trials + i))  # beyond those of the trials
-        fresh = Budget(budget.runs, seed, 1 - budget.alpha / CERTIFICATES)
-        result = audited(smaller, fresh, f"shrunk {i}")
-        if result is not None and result.verdict is Verdict.FALSIFIED:
-            return smaller, fresh, result
-    return None
+#: The most trials.
+TRIALS = 14
 
 
 def shrink_inputs(audit: MechanismAudit, space: Space, falsified: Result) -> ShrunkInputs:
@@ -79,47 +44,49 @@ def shrink_inputs(audit: MechanismAudit, space: Space, falsified: Result) -> Shr
         What it found.
     """
     pair = falsified.inputs
-    budget, accepted, trials = audit.budget, list[Candidate](), 0
-    candidate = space.candidate_of(pair.left, pair.right)
-    runs = max(FEWEST_RUNS, min(budget.runs // PART, TRIAL_RUNS))
-    while trials < TRIALS:
-        for simpler in space.simpler(candidate):
-            if trials == TRIALS:
-                break
-            trials += 1
-            fresh = Budget(runs, seed_beyond(budget.seed, FRESH + trials), 1 - TRIAL_ALPHA)
-            if _falsifies(audit, simpler, fresh, f"shrink {trials}"):
-                accepted.append(candidate := simpler)
-                break
-        else:
-            break
+    budget, judge = audit.budget, _Judge(audit)
+    simplified(space.candidate_of(pair.left, pair.right), space.simpler, judge)
     fewer = replace(budget, runs=min(budget.runs, CERTIFIED_RUNS))
-    found = certified_in_turn(accepted, partial(_audited, audit), fewer, TRIALS)
+    found = certified_in_turn(judge.accepted, partial(_audited, audit), fewer, TRIALS)
     smallest, certified, result = found or (None, budget, falsified)
     return ShrunkInputs(
         pair=pair if smallest is None else DataPair(smallest.left, smallest.right),
         **certified_of(result),
         seed=certified.seed,
         runs=certified.runs,
-        trials=trials,
+        trials=judge.trials,
         confidence=certified.confidence,
         fresh=found is not None,
     )
 
 
-def certified_of(result: Result) -> dict[str, Any]:
-    """Return what a shrunk witness says of a certificate: the bound and the claim, in their own measure too."""
-    measure = result.claim.measure
-    own: dict[str, Any] = {} if measure.is_epsilon else {"lower": result.lower, "measure": measure.to_json()}
-    return {"epsilon_lower": result.epsilon_lower, "claimed": result.claim.epsilon, **own}
+@dataclass
+class _Judge:
+    """Judges candidates by trial audits."""
 
+    audit: MechanismAudit
+    trials: int = 0
+    accepted: list[Candidate] = field(default_factory=list)
 
-def _falsifies(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage: str) -> bool:
-    def judged() -> bool:
-        result = _audited(audit, candidate, budget, stage)
-        return result is not None and result.verdict is Verdict.FALSIFIED
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more may be tried."""
+        return self.trials == TRIALS
 
-    return bool(audit.once(stage, judged))
+    def __call__(self, candidate: Candidate) -> bool:
+        """Return whether a trial audit falsifies the claim on a candidate."""
+        self.trials += 1
+        audit, budget, stage = self.audit, self.audit.budget, f"shrink {self.trials}"
+        runs = max(FEWEST_RUNS, min(budget.runs // PART, TRIAL_RUNS))
+        fresh = Budget(runs, seed_beyond(budget.seed, FRESH + self.trials), 1 - TRIAL_ALPHA)
+
+        def judged() -> bool:
+            result = _audited(audit, candidate, fresh, stage)
+            return result is not None and result.verdict is Verdict.FALSIFIED
+
+        if falsifies := bool(audit.once(stage, judged)):
+            self.accepted.append(candidate)
+        return falsifies
 
 
 def _audited(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage: str) -> Result | None:

@@ -1,11 +1,6 @@
 """Shrink: the smallest horizon, the fewest arms and the simplest losses that still falsify, certified afresh.
 
-As in property-based testing, a witness is worth more the smaller it is. Every step is judged by the exact epsilon
-where there is one, else by a trial audit that must falsify with little doubt: among many trials some are lucky. The
-last pair is then certified on runs that nothing before has seen; if it fails, larger ones of those that were accepted.
-At most `CERTIFICATES` pairs are certified, each on fresh runs of its own and at alpha / `CERTIFICATES`, so that the
-one which is shown is wrong with probability at most alpha, however many failed before it. Where all fail, the audit's
-own witness is shown with the audit's own certificate, which was there before and needs no further share.
+Every step is judged by the exact epsilon where there is one, else by a trial audit (`pipeline.shrinking`).
 """
 
 from __future__ import annotations
@@ -25,7 +20,17 @@ from ..laws.sequences import COARSE
 from ..pipeline.audited import audited
 from ..pipeline.exact_search import RANKING_DELTA, find_exactly
 from ..pipeline.given import Given
-from ..pipeline.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, certified_in_turn, certified_of
+from ..pipeline.shrinking import (
+    CERTIFICATES,
+    CERTIFIED_RUNS,
+    FRESH,
+    PART,
+    TRIAL_ALPHA,
+    TRIAL_RUNS,
+    certified_in_turn,
+    certified_of,
+    simplified,
+)
 from ..pipeline.verdict import Result, Verdict
 from ..pipeline.witness import ShrunkJson, ShrunkWitness
 from ..play.pairs import Pair, World, check_pair, radius_of
@@ -34,13 +39,10 @@ from ..spaces.simplify import cost, largest, simplifications
 from ..statistics.bounds.power import detectable_epsilon
 from .tasks import Prepared, Task
 
-#: Runs of a trial audit where no exact epsilon tells, at most a quarter of the last certificate's; trials in all; and
-#: rounds times runs of all trials, so that long horizons do not take hours.
-TRIAL_RUNS, TRIALS, WORK = 20_000, 40, 6_000_000
+#: Trial audits in all, and rounds times runs of all of them, so that long horizons do not take hours.
+TRIALS, WORK = 40, 6_000_000
 #: Evaluations of an exact epsilon.
 EXACT = 400
-#: The most runs of a certificate.
-CERTIFIED_RUNS = 200_000
 BUDGET = Budget(CERTIFIED_RUNS)
 #: Horizons tried from below; beyond them the horizon is bisected.
 HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -226,12 +228,12 @@ class _Judge:
     @property
     def _runs(self) -> int:
         """The runs of a trial."""
-        return min(self.runs // 4, TRIAL_RUNS)
+        return min(self.runs // PART, TRIAL_RUNS)
 
     def _exact(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         delta = max(claim.delta, RANKING_DELTA)
         true = exact_epsilon(learner, pair, view=claim.view, deltas=(delta,), cells=COARSE)[delta]
-        return true > detectable_epsilon(claim.epsilon, self.runs // 4, delta=claim.delta, alpha=self.alpha)
+        return true > detectable_epsilon(claim.epsilon, self.runs // PART, delta=claim.delta, alpha=self.alpha)
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         seed = seed_beyond(self.seed, FRESH + self.trials)
@@ -312,14 +314,9 @@ def _cut(pair: Pair, rounds: int, start: int, columns: range | None) -> Pair:
 
 def _simpler_losses(judge: _Judge, pair: Pair) -> Pair:
     """Return the pair with the most zeros and the shortest numbers."""
-    changed = True
-    while changed:
-        changed = False
+
+    def simpler(pair: Pair) -> Iterator[Pair]:
         _, claim = judge.build(pair)
-        for simpler in simplifications(claim, pair):
-            if judge.spent:
-                return pair
-            if cost(simpler) < cost(pair) and judge(simpler):
-                pair, changed = simpler, True
-                break
-    return pair
+        return (one for one in simplifications(claim, pair) if cost(one) < cost(pair))
+
+    return simplified(pair, simpler, judge)
