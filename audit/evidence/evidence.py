@@ -31,7 +31,7 @@ from ..statistics.bounds.joint_cover import COARSE, MARGINS
 from ..statistics.bounds.power import required_runs
 from ..statistics.bounds.rounding import best, rounded
 from ..statistics.certificates import lower_of
-from ..statistics.event_rule import choose_event
+from ..statistics.event_rule import choose_by_labels
 from ..statistics.events import Counts, Event, bound_of, bounds_of, count
 
 #: At most this share of the certification runs, this many runs, and this many played numbers.
@@ -322,7 +322,7 @@ def _by_round(
         training = cut[: third // 2] if kind.trained else None
         scores, left = kind.fit(learner, short, training).score(cut), cut.left
         chosen_on = slice(third // 2 if kind.trained else 0, third)
-        event = choose_event(
+        event = choose_by_labels(
             scores[chosen_on], left[chosen_on], delta=claim.delta, alpha=alpha, runs=seen.runs - third, fair=True
         )
         counts = count(event, scores[third:], left[third:])

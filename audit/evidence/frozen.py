@@ -49,7 +49,7 @@ from ..play.mechanism_runs import DataPair, join, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play
 from ..statistics.bounds.rounding import significant
-from ..statistics.event_rule import choose_event
+from ..statistics.event_rule import choose_by_labels
 from ..statistics.events import Counts, Event, count
 
 #: Sides read as scores.
@@ -296,5 +296,5 @@ def _linear(target: Any, result: Result, play: Player, runs: int) -> tuple[Rule,
     if result.certificate.method == "anytime":
         event, _ = _most_telling(scores, left)
     else:
-        event = choose_event(scores, left, delta=delta, alpha=alpha, runs=COUNTED)
+        event = choose_by_labels(scores, left, delta=delta, alpha=alpha, runs=COUNTED)
     return replace(rule, lower=event.lower, upper=event.upper), event.share

@@ -22,7 +22,7 @@ from ..spaces.families import first_round, freezing, standard_pairs
 from ..spaces.loss_choices import Alphabet
 from ..spaces.pair_space import changes, moved
 from ..statistics.bounds.rounding import rounded
-from ..statistics.measure_choice import Cells, choose
+from ..statistics.chooser import Evidence, choose_event
 
 #: Pairs are ranked at this delta at least: the largest ratio alone picks outcomes of probability 1e-23.
 RANKING_DELTA = 1e-3
@@ -110,8 +110,8 @@ class _Oracle:
         possible = (p > 0) | (q > 0)
         with np.errstate(divide="ignore"):
             scores = np.log(p[possible]) - np.log(q[possible])
-        cells = Cells.of_laws(scores, p[possible], q[possible])
-        return choose(cells, self.claim.measure, alpha=RANKING_ALPHA, runs=self.runs)[1]
+        laws = Evidence(laws=(scores, p[possible], q[possible]))
+        return choose_event(laws, self.claim.measure, alpha=RANKING_ALPHA, runs=self.runs)[1]
 
     def best(self, pairs: Sequence[Pair]) -> tuple[Pair, float] | None:
         """Return the first of the worst pairs."""

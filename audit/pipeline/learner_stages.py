@@ -38,11 +38,10 @@ from ..spaces.families import unlike
 from ..spaces.pair_space import PairSpace
 from ..statistics import sequential
 from ..statistics.bounds.rounding import rounded
-from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
-from ..statistics.event_rule import choose_event, choose_event_by_odds, choose_event_from_laws, transfer
-from ..statistics.events import Counts, Event, bound_of, count
+from ..statistics.chooser import Evidence, choose_event, promised_by_counts
+from ..statistics.event_rule import transfer
+from ..statistics.events import Counts, Event, count
 from ..statistics.graded_bets import Stakes
-from ..statistics.measure_choice import Cells, choose
 from .anytime import SEARCH_RUNS, Scored
 from .exact_search import expected_bound, worst_of
 from .frame import FIRST_PAIRED, Audit, Choice
@@ -109,10 +108,7 @@ class LearnerAudit(Audit):
         first = self.attacks(pair)[0]
         if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
             attack, runs, alpha = SequenceRatio(self.learner, pair), self.budget.runs - spent, self.budget.alpha
-            if self.claim.measure.is_epsilon:
-                event = choose_event_from_laws(*attack.laws, delta=self.claim.delta, alpha=alpha, runs=runs)
-            else:
-                event, _ = choose(Cells.of_laws(*attack.laws), self.claim.measure, alpha=alpha, runs=runs)
+            event, _ = choose_event(Evidence(laws=attack.laws), self.claim.measure, alpha=alpha, runs=runs)
             return Choice(pair, attack, event, best), spent
         choice, used = self._pilot(pair, best, self._share(TRAIN), self._share(PILOT))
         return choice, spent + used
@@ -208,7 +204,7 @@ class LearnerAudit(Audit):
         if isinstance(played, _Odds):
             scores = played.scores
             if not self.claim.measure.is_epsilon:
-                return float(rounded(self._promised(scores, played.left, log_odds=True)[1]))
+                return float(rounded(self._chosen(Evidence(scores, played.left, log_odds=True))[1]))
             scores = scores[~np.isnan(scores)]
             p, q = (2 * expit(sign * scores) / max(1, scores.size) for sign in (1, -1))
             bound = expected_bound(p, q, self.claim.delta, self.budget.runs)
@@ -263,30 +259,12 @@ class LearnerAudit(Audit):
         self, attack: FittedAttack[Transcripts], scores: Floats, left: NDArray[np.bool_], *, trained: bool
     ) -> tuple[Event, float]:
         """Return the event to bet on with this attack and its scores of runs, and what it promises."""
-        if not self.claim.measure.is_epsilon:
-            return self._promised(scores, left, log_odds=not trained)
-        facts: Any = {"delta": self.claim.delta, "alpha": self.budget.alpha, "runs": self.budget.runs}
-        if isinstance(attack, WindowRatio):
-            event = choose_event_from_laws(*attack.laws, **facts)
-        elif attack.exact or isinstance(attack, ParticleRatio):
-            event = choose_event_by_odds(scores, left, **facts)
-        else:
-            event = choose_event(scores, left, **facts)
-        return event, self.promise(event, count(event, scores, left))
+        exact = attack.exact or isinstance(attack, ParticleRatio)
+        laws = attack.laws if isinstance(attack, WindowRatio) else None
+        return self._chosen(Evidence(scores, left, log_odds=not trained, exact=exact, laws=laws))
 
-    def promise(self, event: Event, counts: Counts) -> float:
-        """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
-        worth = bound_of(event, counts, delta=self.claim.delta, alpha=0.2, margins=())
-        if worth > 0 or not counts.guesses:
-            return worth
-        return float(counts.right / counts.guesses - 1)
-
-    def _promised(self, scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tuple[Event, float]:
-        """Return what scores promise of a claim in another measure than epsilon."""
-        cells = Cells.of_scores(scores, left, log_odds=log_odds)
-        return choose(
-            cells, self.claim.measure, alpha=self.budget.alpha, runs=self.budget.runs, doubt=DOUBT_OF_LOG_ODDS
-        )
+    def _chosen(self, evidence: Evidence) -> tuple[Event, float]:
+        return choose_event(evidence, self.claim.measure, alpha=self.budget.alpha, runs=self.budget.runs)
 
     def fit(self, attack: LearnerAttack, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
         """Return the attack fitted; a filter compiled where the audit is, its lag chosen on the training runs."""
@@ -382,7 +360,7 @@ class AnytimeLearner:
                 p, q = expit(scores) / seen_runs.runs, expit(-scores) / seen_runs.runs
                 stakes = Stakes.of_log_odds(audit.claim.epsilon)
             event = replace(sequential.choose_growing_event(scores, p, q, seen=seen, **claim), stakes=stakes)
-            worths.append(audit.promise(event, count(event, scores, seen_runs.left)))
+            worths.append(promised_by_counts(event, Evidence(scores, seen_runs.left), audit.claim.delta))
             judged.append(scores)
             choices.append(Choice(pair, attack, transfer(event, scores, fitted_scores), index, alike=seen_runs.alike))
         losses = [judged_loss(kinds, i, judged.__getitem__, seen_runs.left) for i in range(len(kinds))]

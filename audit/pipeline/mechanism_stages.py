@@ -38,7 +38,8 @@ from ..play.mechanism_runs import (
 from ..play.raising import CURE, outcome_of
 from ..play.transcripts import blocks
 from ..play.unseeded import Digested, Unseeded
-from ..statistics import event_choice, measure_choice, sequential
+from ..statistics import sequential
+from ..statistics.chooser import Evidence, Learned, choose_event
 from ..statistics.event_choice import DOUBT
 from ..statistics.event_rule import transfer
 from ..statistics.events import NO_EVENT, Counts, Event, count
@@ -270,13 +271,18 @@ class MechanismAudit(Audit):
     ) -> list[Any]:
         """Return what an attack's best event promises, and the event, as JSON; `plain` is that of values alone."""
         left, discrete = seen.train.left, seen.train.features.discrete
-        doubt = SEARCH_DOUBT * attack.doubt if ranked else attack.doubt
-        how = {"judged": attack.needs_other_runs and discrete, "of_numbers": not discrete}
-        event, worth = self.promised(scores(), left, doubt=doubt, log_odds=attack.log_odds, **how)
+        learned = Learned(
+            SEARCH_DOUBT * attack.doubt if ranked else attack.doubt,
+            judged=attack.needs_other_runs and discrete,
+            of_numbers=not discrete,
+            least=NEXT_TO_NOTHING * min(1.0, self.claim.epsilon),
+        )
+        evidence = Evidence(scores(), left, log_odds=attack.log_odds, learned=learned)
+        event, worth = self.promised(evidence)
         if seen.bits and attack.log_odds and worth > plain > -math.inf:
             # The odds of rare values are learned from few runs each, and some are large by luck: a bound that they
             # promise above that of the values alone is believed where the counts promise one too.
-            counted = self.promised(scores(), left, doubt=DOUBT, log_odds=False, **how)[1]
+            counted = self.promised(replace(evidence, log_odds=False, learned=replace(learned, doubt=DOUBT)))[1]
             worth = worth if counted > plain else counted
         return [float(worth), event.to_json()]
 
@@ -299,21 +305,9 @@ class MechanismAudit(Audit):
             yield shown, Preimages()
         yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
 
-    def promised(
-        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, **how: bool
-    ) -> tuple[Event, float]:
-        """Return the event that promises most of the claim in its own measure, and what it promises.
-
-        `how` are the parameters `judged` and `of_numbers` of `event_choice.choose`, for claims of epsilon.
-        """
-        measure, alpha, runs = self.claim.measure, self.budget.alpha, self.budget.runs
-        if measure.is_epsilon:
-            delta, least = self.claim.delta, NEXT_TO_NOTHING * min(1.0, self.claim.epsilon)
-            return event_choice.choose(
-                scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds, least=least, **how
-            )
-        cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
-        return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
+    def promised(self, evidence: Evidence) -> tuple[Event, float]:
+        """Return the event that promises most of the claim in its own measure, and what it promises."""
+        return choose_event(evidence, self.claim.measure, alpha=self.budget.alpha, runs=self.budget.runs)
 
     def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
         """Tell whether an attack promises more than the best of those before it."""
@@ -382,14 +376,13 @@ class AnytimeMechanism:
 class _Growing(MechanismAudit):
     """An audit whose stakes are to make a gambler against the claim rich."""
 
-    def promised(
-        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, **how: bool
-    ) -> tuple[Event, float]:
+    def promised(self, evidence: Evidence) -> tuple[Event, float]:
         """Return the event whose guesses grow her wealth fastest, with the best stakes, and what these would win."""
+        scores, left = evidence.scores, evidence.left
         p, q = left / left.size, ~left / left.size
         claim = {"epsilon": self.claim.epsilon, "delta": self.claim.delta}
         event = sequential.choose_growing_event(scores, p, q, seen=left.size, **claim)
-        stakes, gain = sequential.choose_stakes(scores, left, **claim, log_odds=log_odds)
+        stakes, gain = sequential.choose_stakes(scores, left, **claim, log_odds=evidence.log_odds)
         return replace(event, stakes=stakes), gain
 
     def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:

@@ -1,6 +1,6 @@
 """The pilot of a black-box audit: which thresholds promise the largest bound, with the doubt of many comparisons.
 
-`event_rule.choose_event` serves a pilot that compares a few exact scores. Here many learned scores, pairs and
+`event_rule.choose_by_labels` serves a pilot that compares a few exact scores. Here many learned scores, pairs and
 thresholds compete on the same runs, so the winner's curse is larger: the rates of the events are those of smoothed
 log odds, and what the doubt takes off is more where there is less to smooth by.
 """

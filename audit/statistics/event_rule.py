@@ -33,7 +33,7 @@ _LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are left o
 _Floats = NDArray[np.float64]
 
 
-def choose_event(
+def choose_by_labels(
     scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int, fair: bool = False
 ) -> Event:
     """Choose thresholds and method on pilot runs, for `runs` certification runs to come.
@@ -65,7 +65,7 @@ def choose_event(
     """
     values, labels = check_runs(scores, left)
     if values.size == 0:
-        raise ValueError("choose_event needs at least one pilot run, but got 0")
+        raise ValueError("choose_by_labels needs at least one pilot run, but got 0")
     if runs < 1:
         raise ValueError(f"runs must be at least 1, but got {runs}")
     if not 0 < alpha < 1:
@@ -75,19 +75,19 @@ def choose_event(
     return _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs, fair))[1]
 
 
-def choose_event_by_odds(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int) -> Event:
+def choose_by_odds(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int) -> Event:
     """Choose thresholds and method on pilot runs whose scores are log odds, for runs to come.
 
     Each run counts for both worlds, by its odds: the ratio of two rates then owes nothing to the luck of labels.
     Where labels and odds do not agree, what was played is not what the odds are of, and the labels decide if what they
-    say is worth more, with the doubt of `choose_event`.
+    say is worth more, with the doubt of `choose_by_labels`.
 
     Parameters
     ----------
     scores : array of float, shape (pilot runs,)
         Log odds of world P (left), of runs whose labels were fair coins; nan is never guessed.
     left, delta, alpha, runs
-        As for `choose_event`.
+        As for `choose_by_labels`.
     """
     values, labels = check_runs(scores, left)
     known = ~np.isnan(values)
@@ -103,9 +103,7 @@ def choose_event_by_odds(scores: ArrayLike, left: ArrayLike, *, delta: float, al
     return event
 
 
-def choose_event_from_laws(
-    scores: ArrayLike, p: ArrayLike, q: ArrayLike, *, delta: float, alpha: float, runs: int
-) -> Event:
+def choose_from_laws(scores: ArrayLike, p: ArrayLike, q: ArrayLike, *, delta: float, alpha: float, runs: int) -> Event:
     """Choose thresholds and method from the exact laws of a discrete transcript: a pilot of unlimited size.
 
     Parameters
@@ -113,7 +111,7 @@ def choose_event_from_laws(
     scores, p, q : arrays of float, shape (outcomes,)
         The score of each outcome, and its probability in world P (left) and in world Q (right).
     delta, alpha, runs
-        As for `choose_event`.
+        As for `choose_by_labels`.
     """
     values, left, right = (np.asarray(a, dtype=np.float64) for a in (scores, p, q))
     # A law may name what no run will show: certification tells nothing below 1 / runs.

@@ -29,7 +29,7 @@ from overclaim.audit.play.transcripts import blocks, concatenate
 from overclaim.audit.spaces.families import first_round, later, unlike
 from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.audit.spaces.pair_space import PairSpace
-from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.event_rule import choose_by_labels
 from overclaim.audit.statistics.events import count
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.random_pair_changes import RandomChanges, halve_and_change
@@ -146,7 +146,7 @@ class Promising(Withheld):
         worths = []
         for kind in kinds:
             scores = self.fit(kind, pair, training).score(fresh)
-            event = choose_event(
+            event = choose_by_labels(
                 scores, fresh.left, delta=self.claim.delta, alpha=self.budget.alpha, runs=self.budget.runs
             )
             worths.append(self.promise(event, count(event, scores, fresh.left)))

@@ -40,7 +40,7 @@ STAGES: list[tuple[Any, str, str]] = [
     (given_losses, "check_pairs", "search by exact laws"),
     (stages.LearnerAudit, "find_pair", "search by runs"),
     (stages.LearnerAudit, "_pilot", "pilot"),
-    (stages, "choose_event", "choice of the event"),
+    (stages, "choose_by_labels", "choice of the event"),
     (frame.Audit, "certification_blocks", "certification"),
     (frame, "certify_claim", "bounds"),
     (audited, "with_blind_spot", "blind spots"),

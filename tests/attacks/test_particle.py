@@ -14,7 +14,7 @@ from overclaim.audit.laws.sequences import COARSE, all_sequences, index_of, sequ
 from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play
-from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.event_rule import choose_by_labels
 from overclaim.audit.statistics.events import certify, count
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.abilities import select
@@ -167,7 +167,7 @@ def test_it_beats_a_classifier_on_many_arms():
     pilot, fresh = (play(bandit, worlds, Draws(11, stage), 6000) for stage in (2, 3))
     bounds = {}
     for attack in (ParticleRatio(bandit, worlds), Trained(4, play(bandit, worlds, Draws(11, 1), 6000))):
-        event = choose_event(attack.score(pilot), pilot.left, delta=0.0, alpha=0.01, runs=6000)
+        event = choose_by_labels(attack.score(pilot), pilot.left, delta=0.0, alpha=0.01, runs=6000)
         counts = count(event, attack.score(fresh), fresh.left)
         bounds[attack.name] = certify(event, counts, delta=0.0, alpha=0.01).epsilon_lower
     assert bounds[ParticleRatio.name] > bounds[Trained.name] + 0.05

@@ -9,7 +9,7 @@ from scipy import stats
 
 from overclaim.audit.statistics import event_rule
 from overclaim.audit.statistics.bounds import intervals, joint_bound
-from overclaim.audit.statistics.event_rule import choose_event, choose_event_by_odds, choose_event_from_laws
+from overclaim.audit.statistics.event_rule import choose_by_labels, choose_by_odds, choose_from_laws
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
 
 SETTINGS = [
@@ -109,7 +109,7 @@ def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
         np.testing.assert_allclose([w for w, _ in events], [w for w, _ in twins], rtol=1e-12, atol=1e-9)
         families += len(events)
         best = max(twins, key=lambda pair: pair[0])[1]
-        assert choose_event(scores, left, delta=delta, alpha=alpha, runs=runs) == best
+        assert choose_by_labels(scores, left, delta=delta, alpha=alpha, runs=runs) == best
     assert families == 3 * 10
 
 
@@ -124,7 +124,7 @@ def test_exact_log_odds_choose_a_better_event_than_labels_do():
     """40 pilots of 500 runs, seeds fixed, each event certified on the same 40,000 runs: 1.1 times as much."""
     scores, left = laplace_pilot(np.random.default_rng(0), 40_000)
     means = []
-    for rule in (choose_event, choose_event_by_odds):
+    for rule in (choose_by_labels, choose_by_odds):
         pilots = (laplace_pilot(np.random.default_rng(seed), 500) for seed in range(1, 41))
         events = [rule(*pilot, delta=0.0, alpha=0.01, runs=40_000) for pilot in pilots]
         bounds = [certify(e, count(e, scores, left), delta=0.0, alpha=0.01).epsilon_lower for e in events]
@@ -136,15 +136,15 @@ def test_labels_decide_where_they_are_not_those_that_the_odds_speak_of():
     """5,000 runs, seed fixed; odds of nothing say so, and nan is never guessed."""
     scores, left = laplace_pilot(np.random.default_rng(3), 5000)
     facts = {"delta": 0.0, "alpha": 0.01, "runs": 50_000}
-    by_odds = choose_event_by_odds(scores, left, **facts)
-    assert by_odds != choose_event(scores, left, **facts)
-    assert choose_event_by_odds(scores / 5, left, **facts) == choose_event(scores / 5, left, **facts)
+    by_odds = choose_by_odds(scores, left, **facts)
+    assert by_odds != choose_by_labels(scores, left, **facts)
+    assert choose_by_odds(scores / 5, left, **facts) == choose_by_labels(scores / 5, left, **facts)
     some = np.where(scores > np.quantile(scores, 0.9), np.nan, scores)
-    assert np.isfinite(choose_event_by_odds(some, left, **facts).lower)
-    nothing = choose_event_by_odds(np.full(10, np.nan), left[:10], **facts)
+    assert np.isfinite(choose_by_odds(some, left, **facts).lower)
+    nothing = choose_by_odds(np.full(10, np.nan), left[:10], **facts)
     assert [nothing.upper, nothing.lower] == pytest.approx([math.nan, math.nan], nan_ok=True)
     certain = np.where(left, np.inf, -np.inf)
-    assert count(choose_event_by_odds(certain, left, **facts), certain, left).guesses > 1000
+    assert count(choose_by_odds(certain, left, **facts), certain, left).guesses > 1000
 
 
 def test_the_bound_of_an_event_that_cannot_win_is_not_computed(monkeypatch):
@@ -157,10 +157,10 @@ def test_the_bound_of_an_event_that_cannot_win_is_not_computed(monkeypatch):
     left = rng.random(4000) < 0.5
     speaks, truly = rng.random(4000) < 0.1, np.where(rng.random(4000) < 0.8, 1.0, -1.0)
     scores = np.where(left, 1.0, -1.0) * speaks * truly  # of both worlds alike
-    assert choose_event(scores, left, delta=0.0, alpha=0.01, runs=10_000).method == "guess"
+    assert choose_by_labels(scores, left, delta=0.0, alpha=0.01, runs=10_000).method == "guess"
     assert sum(solved) == 0
     scores = np.where(left, 1.0, -1.0) * truly  # all runs speak, and then two tails are worth more
-    assert choose_event(scores, left, delta=0.0, alpha=0.01, runs=10_000).method == "joint"
+    assert choose_by_labels(scores, left, delta=0.0, alpha=0.01, runs=10_000).method == "joint"
     assert sum(solved) > 0
 
 
@@ -182,18 +182,18 @@ def test_laws_are_a_pilot_of_unlimited_size():
 
 def test_the_event_of_a_law_is_the_best_one_at_the_expected_counts():
     scores, p, q = np.array([-1.0, 0.0, 1.0]), np.array([0.2, 0.2, 0.6]), np.array([0.6, 0.2, 0.2])
-    event = choose_event_from_laws(scores, p, q, delta=0.0, alpha=0.05, runs=1000)
+    event = choose_from_laws(scores, p, q, delta=0.0, alpha=0.05, runs=1000)
     assert event == Event(-1.0, 1.0, "guess")
     # A rare outcome of one world alone is what a claim with so many runs breaks at, and delta takes it away again.
     p, q = np.array([0.5, 0.4, 0.1]), np.array([0.5, 0.5, 0.0])
-    assert choose_event_from_laws(scores, p, q, delta=0.0, alpha=0.05, runs=10**6).upper == 1.0
-    hidden = choose_event_from_laws([math.nan] * 3, p, q, delta=0.0, alpha=0.05, runs=10)
+    assert choose_from_laws(scores, p, q, delta=0.0, alpha=0.05, runs=10**6).upper == 1.0
+    hidden = choose_from_laws([math.nan] * 3, p, q, delta=0.0, alpha=0.05, runs=10)
     assert hidden == Event(UNUSED, UNUSED, "guess")
     settings = [{"delta": 0.2, "alpha": 0.05, "runs": 10**4}, {"delta": 0.0, "alpha": 0.3, "runs": 7}]
     for setting in settings:
         rule, tails = event_rule._Rule(**setting), event_rule._Tails.of_laws(scores, p, q)
         best = max([rule.best_guess(tails), *rule.best_joint(tails)], key=lambda pair: pair[0])[1]
-        assert choose_event_from_laws(scores, p, q, **setting) == best
+        assert choose_from_laws(scores, p, q, **setting) == best
 
 
 def test_up_to_256_distinct_scores_are_all_candidates():
@@ -244,8 +244,8 @@ def test_scores_may_be_any_real_numbers():
     scores, left = [Fraction(1, 3), None, 2], np.array([True, False, False])
     assert count(Event(0.5, 1.5, "guess"), scores, left) == Counts(3, 1, 0, 1, 1, 0)
     laws = [Fraction(1, 2), None, Fraction(1, 2)], [0, None, 1]
-    event = choose_event_from_laws(scores, *laws, delta=0.0, alpha=0.05, runs=100)
-    assert event == choose_event_from_laws([1 / 3, 2.0], [0.5, 0.5], [0.0, 1.0], delta=0.0, alpha=0.05, runs=100)
+    event = choose_from_laws(scores, *laws, delta=0.0, alpha=0.05, runs=100)
+    assert event == choose_from_laws([1 / 3, 2.0], [0.5, 0.5], [0.0, 1.0], delta=0.0, alpha=0.05, runs=100)
 
 
 @pytest.mark.parametrize(
@@ -258,14 +258,29 @@ def test_scores_may_be_any_real_numbers():
             "but got lower=0.0 and upper=1.0",
         ),
         (
-            lambda: choose_event([], np.zeros(0, bool), delta=0.0, alpha=0.05, runs=1),
-            "choose_event needs at least one pilot run, but got 0",
+            lambda: choose_by_labels([], np.zeros(0, bool), delta=0.0, alpha=0.05, runs=1),
+            "choose_by_labels needs at least one pilot run, but got 0",
         ),
-        (lambda: choose_event([1.0], [True], delta=0.0, alpha=0.0, runs=1), "alpha must be in (0, 1), but got 0.0"),
-        (lambda: choose_event([1.0], [True], delta=0.0, alpha=1, runs=1), "alpha must be in (0, 1), but got 1"),
-        (lambda: choose_event([1.0], [True], delta=0.0, alpha=1.5, runs=1), "alpha must be in (0, 1), but got 1.5"),
-        (lambda: choose_event([1.0], [True], delta=1.5, alpha=0.5, runs=1), "delta must be in [0, 1), but got 1.5"),
-        (lambda: choose_event([1.0], [True], delta=-0.5, alpha=0.5, runs=1), "delta must be in [0, 1), but got -0.5"),
+        (
+            lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=0.0, runs=1),
+            "alpha must be in (0, 1), but got 0.0",
+        ),
+        (
+            lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=1, runs=1),
+            "alpha must be in (0, 1), but got 1",
+        ),
+        (
+            lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=1.5, runs=1),
+            "alpha must be in (0, 1), but got 1.5",
+        ),
+        (
+            lambda: choose_by_labels([1.0], [True], delta=1.5, alpha=0.5, runs=1),
+            "delta must be in [0, 1), but got 1.5",
+        ),
+        (
+            lambda: choose_by_labels([1.0], [True], delta=-0.5, alpha=0.5, runs=1),
+            "delta must be in [0, 1), but got -0.5",
+        ),
     ],
 )
 def test_messages(call, message):
@@ -277,6 +292,6 @@ def test_messages(call, message):
 @pytest.mark.parametrize("runs", [100, 5_000, 10**6])
 def test_worlds_that_never_show_the_same_are_told_apart(runs):
     """The exact law of a learner without noise: a ratio that no run can miss is not doubted away."""
-    event = choose_event_from_laws([np.inf, -np.inf], [1.0, 0.0], [0.0, 1.0], delta=0.0, alpha=0.01, runs=runs)
+    event = choose_from_laws([np.inf, -np.inf], [1.0, 0.0], [0.0, 1.0], delta=0.0, alpha=0.01, runs=runs)
     counts = count(event, np.repeat([np.inf, -np.inf], runs // 2), np.repeat([True, False], runs // 2))
     assert certify(event, counts, delta=0.0, alpha=0.01).epsilon_lower > np.log(runs) - 2.5

@@ -13,7 +13,7 @@ from overclaim.audit.statistics import event_rule
 from overclaim.audit.statistics.bounds import intervals, joint_bound
 from overclaim.audit.statistics.bounds.joint_cover import COARSE
 from overclaim.audit.statistics.bounds.variational import SPREAD, StepFunction
-from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.event_rule import choose_by_labels
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, bound_of, bounds_of, certify, count
 from overclaim.audit.statistics.graded_bets import Stakes
 from overclaim.tests.support.refusals import refusals
@@ -156,7 +156,7 @@ def test_the_pilot_rule_is_the_published_one_on_few_values():
             doubt = 1.6448536269514722 / math.sqrt(runs) + 1.5 / math.sqrt(n)
             worth[lower, upper] = math.log(a / b) - spread * doubt
     assert max(worth, key=worth.get) == (0, 3)
-    assert choose_event(scores, left, delta=0.0, alpha=0.05, runs=runs) == Event(0.0, 3.0, "guess")
+    assert choose_by_labels(scores, left, delta=0.0, alpha=0.05, runs=runs) == Event(0.0, 3.0, "guess")
 
 
 @pytest.mark.parametrize(("epsilon", "runs"), [(0.5, 20_000), (1.0, 5000), (1.0, 10**6), (3.0, 10**5)])
@@ -164,7 +164,7 @@ def test_the_pilot_rule_is_the_published_one_on_few_values():
 def test_the_choice_is_nearly_as_good_as_the_best_event(epsilon, runs, delta):
     """The certificate at the expected counts, against that of the thresholds 0 and 1, which are optimal."""
     scores, left = laplace(np.random.default_rng(11), runs // 5, epsilon)
-    event = choose_event(scores, left, delta=delta, alpha=0.05, runs=runs)
+    event = choose_by_labels(scores, left, delta=delta, alpha=0.05, runs=runs)
     chosen, best = (_expected(one, epsilon, runs, delta) for one in (event, Event(0.0, 1.0, "guess")))
     # Twelve seeds measured: the worst lost .05 on 10^6 runs, the mean .01.
     assert chosen > best - 0.06 - 3.0 * math.exp(epsilon / 2) / math.sqrt(runs)
@@ -183,10 +183,10 @@ def test_a_one_directional_leak_is_certified_jointly():
     left = rng.random(4000) < 0.5
     scores = (rng.random(4000) < np.where(left, 0.9, 0.3)).astype(float)
     # Here one value is likely in both worlds: only the rare one tells, and it tells one way.
-    event = choose_event(scores, left, delta=0.0, alpha=0.05, runs=40_000)
+    event = choose_by_labels(scores, left, delta=0.0, alpha=0.05, runs=40_000)
     assert event.method == "joint"
     assert event.direction == "right"
-    flipped = choose_event(-scores, ~left, delta=0.0, alpha=0.05, runs=40_000)
+    flipped = choose_by_labels(-scores, ~left, delta=0.0, alpha=0.05, runs=40_000)
     assert (flipped.method, flipped.direction) == ("joint", "left")
 
 
@@ -194,7 +194,7 @@ def test_an_impossible_score_is_the_best_event():
     rng = np.random.default_rng(2)
     left = rng.random(100_000) < 0.5
     scores = np.where(left & (rng.random(left.size) < 2e-3), math.inf, rng.normal(size=left.size))
-    event = choose_event(scores, left, delta=0.0, alpha=0.05, runs=400_000)
+    event = choose_by_labels(scores, left, delta=0.0, alpha=0.05, runs=400_000)
     assert event.upper == math.inf
     assert event.direction == "left"
 
@@ -202,17 +202,17 @@ def test_an_impossible_score_is_the_best_event():
 def test_perfect_separation_names_every_run():
     left = np.arange(400) % 2 == 0
     scores = np.where(left, math.inf, -math.inf)
-    event = choose_event(scores, left, delta=0.0, alpha=0.05, runs=1000)
+    event = choose_by_labels(scores, left, delta=0.0, alpha=0.05, runs=1000)
     assert event == Event(-math.inf, math.inf, "guess")
 
 
 def test_nan_scores_are_never_guessed():
     scores, left = laplace(np.random.default_rng(4), 5000)
     hidden = np.arange(5000) % 3 == 0
-    event = choose_event(np.where(hidden, math.nan, scores), left, delta=0.0, alpha=0.05, runs=5000)
+    event = choose_by_labels(np.where(hidden, math.nan, scores), left, delta=0.0, alpha=0.05, runs=5000)
     assert math.isfinite(event.lower)
     assert math.isfinite(event.upper)
-    nothing = choose_event(np.full(10, math.nan), left[:10], delta=0.0, alpha=0.05, runs=100)
+    nothing = choose_by_labels(np.full(10, math.nan), left[:10], delta=0.0, alpha=0.05, runs=100)
     assert nothing.direction == "none"
     assert certify(nothing, count(nothing, scores, left), delta=0.0, alpha=0.05).epsilon_lower == 0.0
 
@@ -221,15 +221,15 @@ def test_nan_scores_are_never_guessed():
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 def test_poor_pilots_still_give_an_event(left, delta):
     for scores in (np.zeros(20), np.arange(20.0), np.full(20, -math.inf)):
-        event = choose_event(scores, left, delta=delta, alpha=0.05, runs=1)
+        event = choose_by_labels(scores, left, delta=delta, alpha=0.05, runs=1)
         assert certify(event, count(event, scores, left), delta=delta, alpha=0.05).epsilon_lower >= 0
 
 
 def test_the_choice_depends_on_the_pilot_as_a_set_only():
     scores, left = laplace(np.random.default_rng(6), 3000)
     order = np.random.default_rng(7).permutation(3000)
-    first = choose_event(scores, left, delta=0.0, alpha=0.05, runs=10_000)
-    assert choose_event(scores[order], left[order], delta=0.0, alpha=0.05, runs=10_000) == first
+    first = choose_by_labels(scores, left, delta=0.0, alpha=0.05, runs=10_000)
+    assert choose_by_labels(scores[order], left[order], delta=0.0, alpha=0.05, runs=10_000) == first
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -238,7 +238,7 @@ def test_a_large_pilot_has_few_candidates(ties):
     scores, left = laplace(np.random.default_rng(8), 300_000)
     scores = np.where(np.abs(scores) < 1, 0.25, scores) if ties else scores
     assert 100 < event_rule._candidates(np.sort(scores)).size < 256
-    assert choose_event(scores, left, delta=1e-5, alpha=0.05, runs=10**6).method in ("guess", "joint")
+    assert choose_by_labels(scores, left, delta=1e-5, alpha=0.05, runs=10**6).method in ("guess", "joint")
 
 
 test_bad_input_is_named = refusals(
@@ -263,10 +263,10 @@ test_bad_input_is_named = refusals(
     (lambda: Event(1.0, 1.0, "guess"), "lower must be below upper, but got lower=1.0 and upper=1.0"),
     (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [True, False]), r"equally long.*\(1,\) and \(2,\)"),
     (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [1]), "array of bool, but got dtype int64"),
-    (lambda: choose_event([], np.zeros(0, bool), delta=0.0, alpha=0.05, runs=1), "at least one pilot run"),
-    (lambda: choose_event([1.0], [True], delta=0.0, alpha=0.05, runs=0), "runs must be at least 1"),
-    (lambda: choose_event([1.0], [True], delta=1.0, alpha=0.05, runs=1), "delta must be in"),
-    (lambda: choose_event([1.0], [True], delta=0.0, alpha=1.0, runs=1), "alpha must be in"),
+    (lambda: choose_by_labels([], np.zeros(0, bool), delta=0.0, alpha=0.05, runs=1), "at least one pilot run"),
+    (lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=0.05, runs=0), "runs must be at least 1"),
+    (lambda: choose_by_labels([1.0], [True], delta=1.0, alpha=0.05, runs=1), "delta must be in"),
+    (lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=1.0, runs=1), "alpha must be in"),
     (lambda: certify(Event(0.0, 1.0, "guess"), Counts(), delta=0.0, alpha=0.05), "runs must be at least 1"),
 )
 

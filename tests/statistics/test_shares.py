@@ -12,7 +12,7 @@ from overclaim.audit.attacks.rules import Sequences
 from overclaim.audit.evidence.frozen import Frozen
 from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.statistics.event_rule import allotment, choose_event, choose_event_from_laws
+from overclaim.audit.statistics.event_rule import allotment, choose_by_labels, choose_from_laws
 from overclaim.audit.statistics.events import UNUSED, Counts, Event
 from overclaim.learners import Exp3
 from overclaim.mechanisms.claim import Claim
@@ -67,18 +67,18 @@ def test_an_event_of_one_world_gives_the_other_more_runs():
     """One pilot run in ten against one in two hundred: the rarer rate is the rougher."""
     left = np.arange(40_000) % 2 == 0
     scores = np.where(left, np.arange(40_000) // 2 % 10 == 0, np.arange(40_000) // 2 % 200 == 0).astype(float)
-    towards_left = choose_event(scores, left, delta=0.0, alpha=0.05, runs=40_000)
+    towards_left = choose_by_labels(scores, left, delta=0.0, alpha=0.05, runs=40_000)
     # The standard deviations of both logarithms are as sqrt(9) to sqrt(199).
     assert (towards_left.direction, towards_left.share) == ("left", pytest.approx(3 / (3 + math.sqrt(199)), abs=0.01))
-    towards_right = choose_event(-scores, ~left, delta=0.0, alpha=0.05, runs=40_000)
+    towards_right = choose_by_labels(-scores, ~left, delta=0.0, alpha=0.05, runs=40_000)
     assert (towards_right.direction, towards_right.share) == ("right", pytest.approx(1 - towards_left.share))
-    assert choose_event(scores, left, delta=0.0, alpha=0.05, runs=40_000, fair=True).share == 0.5
+    assert choose_by_labels(scores, left, delta=0.0, alpha=0.05, runs=40_000, fair=True).share == 0.5
 
 
 def test_a_law_that_sums_to_more_than_one_by_rounding():
     """Its negative variance made every joint event worth nan, so that none was ever chosen."""
     p, q = np.array([0.9, 0.1 + 3e-16]), np.array([0.9999, 0.0001 + 3e-16])
-    event = choose_event_from_laws([0.0, 1.0], p, q, delta=0.0, alpha=0.05, runs=10**6)
+    event = choose_from_laws([0.0, 1.0], p, q, delta=0.0, alpha=0.05, runs=10**6)
     assert (event.method, event.upper, event.share) == ("joint", 1.0, 0.1)
 
 

@@ -14,7 +14,7 @@ import pytest
 from scipy import special, stats
 
 from overclaim.audit.statistics.bounds import binomial_bounds, intervals, joint_bound
-from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.event_rule import choose_by_labels
 from overclaim.audit.statistics.events import certify, count
 
 REPLICATIONS = 20_000
@@ -168,7 +168,7 @@ def test_choosing_on_a_pilot_and_certifying_on_fresh_runs():
     rng, errors = np.random.default_rng(0), 0
     scores, left = laplace_scores(rng, 150, 300)
     for score, label in zip(scores, left, strict=True):
-        event = choose_event(score[:100], label[:100], delta=0.0, alpha=ALPHA, runs=200)
+        event = choose_by_labels(score[:100], label[:100], delta=0.0, alpha=ALPHA, runs=200)
         counts = count(event, score[100:], label[100:])
         certificate = certify(event, counts, delta=0.0, alpha=ALPHA)
         errors += max(certificate.epsilon_lower - 1.0, 0.0) > 1e-12

@@ -13,7 +13,7 @@ from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.audit.spaces.families import first_round
 from overclaim.audit.spaces.loss_choices import alphabet_of
-from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.event_rule import choose_by_labels
 from overclaim.audit.statistics.events import certify, count
 from overclaim.learners.catalogue import smith_thakurta
 from overclaim.learners.catalogue.entries import Setting
@@ -242,7 +242,7 @@ def bound(learner, pair, surface, runs=400_000):
         return np.round(total, 9)
 
     pilot = play(learner, pair, Draws(8, 2), 100_000, view=VIEWS[surface])
-    event = choose_event(score(pilot), pilot.left, delta=0.0, alpha=0.01, runs=runs)
+    event = choose_by_labels(score(pilot), pilot.left, delta=0.0, alpha=0.01, runs=runs)
     fresh = play(learner, pair, Draws(8, 3), runs, view=VIEWS[surface])
     counts = count(event, score(fresh), fresh.left)
     return certify(event, counts, delta=0.0, alpha=1e-7).epsilon_lower

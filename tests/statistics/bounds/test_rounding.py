@@ -8,7 +8,7 @@ from overclaim.audit.attacks.outputs.regressions import LinearOdds
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.bounds.rounding import best, rounded, significant
 from overclaim.audit.statistics.event_choice import choose
-from overclaim.audit.statistics.event_rule import choose_event_from_laws
+from overclaim.audit.statistics.event_rule import choose_from_laws
 from overclaim.audit.statistics.sequential import choose_growing_event
 from overclaim.learners import BatchedLaplace, Exp3
 
@@ -61,11 +61,11 @@ def test_an_event_does_not_hang_on_the_last_bits_of_a_law(t0):
     rng = np.random.default_rng(3)
     scores, p, q = sharp(4, t0).laws
     game = {"delta": 0.0, "alpha": 1e-4, "runs": 200_000}
-    wanted = choose_event_from_laws(scores, p, q, **game)
+    wanted = choose_from_laws(scores, p, q, **game)
     growing = choose_growing_event(scores, p / 2, q / 2, epsilon=0.5, delta=0.0, seen=None)
     for _ in range(40):
         moved = [jitter(law, rng) for law in (p, q)]
-        assert choose_event_from_laws(scores, *moved, **game) == wanted
+        assert choose_from_laws(scores, *moved, **game) == wanted
         halves = [law / 2 for law in moved]
         assert choose_growing_event(scores, *halves, epsilon=0.5, delta=0.0, seen=None) == growing
 
