@@ -6,6 +6,7 @@ the best of many that were learned, and `measure_choice` for claims in other mea
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,7 +87,8 @@ def choose_event(evidence: Evidence, measure: Measure, *, alpha: float, runs: in
     -------
     event : Event
     level : float
-        In the measure's unit; where nothing is promised a number of at most 0 that ranks events still.
+        In the measure's unit; where nothing is promised a number of at most 0 that ranks events still. Of a claim of
+        epsilon pilot runs tell it: nan where there are only laws.
     """
     learned = evidence.learned
     if not measure.is_epsilon:
@@ -108,6 +110,8 @@ def choose_event(evidence: Evidence, measure: Measure, *, alpha: float, runs: in
 
 def promised_by_counts(event: Event, evidence: Evidence, delta: float) -> float:
     """Return the bound on epsilon that the pilot's own counts of an event would give: a ranking, no certificate."""
+    if not evidence.scores.size:
+        return math.nan
     counts = count(event, evidence.scores, evidence.left)
     bound = bound_of(event, counts, delta=delta, alpha=RANKED, margins=())
     return bound if bound > 0 or not counts.guesses else float(counts.right / counts.guesses - 1)
