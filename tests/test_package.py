@@ -112,6 +112,24 @@ def test_every_private_constant_is_read_in_its_file():
     assert unread == []
 
 
+@pytest.mark.lint
+def test_every_tuned_number_of_an_audit_has_a_reason():
+    """In a comment above it, or above the constants that it stands with, or on its own line."""
+    bare = []
+    for place, text in sources():
+        lines = ["", *text.splitlines()]
+        for statement in ast.parse(text).body if place.parts[0] == "audit" else ():
+            names = ast.unparse(getattr(statement, "targets", [statement])[0]).strip("()")
+            tuned = isinstance(statement, ast.Assign) and re.fullmatch(r"_?[A-Z][A-Z_\d]*(, _?[A-Z][A-Z_\d]*)*", names)
+            if tuned and re.search(r"(?<![\w\[])\d+(\.\d+)?(?![\w\]])", ast.unparse(statement.value)):
+                above = statement.lineno - 1
+                while re.match(r"_?[A-Z][A-Z_\d]*(, _?[A-Z][A-Z_\d]*)* = ", lines[above]):
+                    above -= 1
+                if "#" not in lines[above] + lines[statement.end_lineno]:
+                    bare.append(f"{place}:{statement.lineno}: {names}")
+    assert bare == []
+
+
 def holds(place, name):
     """Tell whether a file defines a name anywhere, or a room has a part of that name or names it in its first file."""
     text = (ROOT / place).read_text(encoding="utf-8")

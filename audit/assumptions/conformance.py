@@ -31,6 +31,7 @@ from .shared_state import check_unshared, shared_state
 FALSE_ALARM = 1e-6
 #: Steps (rounds times runs) of one play of `check_fresh`, and the most and fewest runs.
 _STEPS, _MOST_RUNS, _FEWEST_RUNS = 2**15, 256, 8
+#: The fewest rounds of a play: in fewer a learner shows too little of how it goes on.
 _ROUNDS = 8
 #: Last arms, or coordinates of the last points, in which runs near each other are compared.
 _COMPARED = 12

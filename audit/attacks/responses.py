@@ -26,6 +26,7 @@ from .protocol import LawAttack, NoEvidence, log_loss, log_ratio
 
 #: Up to this many sequences, the table of training counts is tried.
 MAX_TABLE = 20_000
+#: Decimals of a score: the last bits of a sum depend on the processor.
 DIGITS = 9
 #: Digits to which points are compared, which may be computed in several ways; the most different sequences of them,
 #: and the fewest training runs for each of these on average.

@@ -95,6 +95,7 @@ class Option:
         return self.field or self.name
 
 
+#: Every option of an audit, once: the command line, plans and the plugin derive theirs.
 _TABLE = (
     Option("target", _NAME),
     Option(

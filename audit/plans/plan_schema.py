@@ -21,6 +21,7 @@ PLAN: Schema = {
     "properties": {**schemas_of(AT_TOP), "claims": {"type": "array", "items": CLAIM}},
 }
 
+#: What the schema shows.
 EXAMPLE = """\
 # The privacy claims of this repository, audited by: overclaim run {name}
 # It exits 0 if every verdict is as expected, 1 if not, 3 if one is UNDERPOWERED, 4 if a learner crashed.

@@ -16,6 +16,7 @@ from .sequential import AnytimeBets
 
 #: p-values below this are reported as this.
 SMALLEST = 1e-100
+#: Halvings of the logarithm of a p-value between these two ends.
 _BISECTIONS = 24
 _LOWEST, _HIGHEST = math.log(SMALLEST), -1e-9
 #: Nats, to which a p-value is looked for.

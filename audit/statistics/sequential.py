@@ -44,6 +44,7 @@ _Floats = NDArray[np.float64]
 
 #: Below this the incomplete beta function is replaced by its series: below 1e-240 its own terms may be lost.
 _TINY = 1e-200
+#: Terms of that series at most: it has converged long before, or its arguments are wrong.
 _MOST_TERMS = 200_000
 #: Of an interval of some nats that holds what a budget catches: to a millionth of it.
 _HALVINGS = 20

@@ -26,6 +26,7 @@ MOST_OUTCOMES, TWICE, REPEATED = 2**16, 2, 16
 #: Outcomes up to which a table is of few, and up to which it may be judged by the runs that it was counted on: each
 #: outcome has many of them, and counts alone are used. Beyond, the regression's prediction is a prior.
 FEW_OUTCOMES, FEWER_OUTCOMES = 256, 24
+#: The most patterns of special values that are told apart: each needs runs of its own to learn from.
 MOST_PATTERNS = 64
 #: The values of a column that holds categories, at least and at most, and the fewest runs of each on average; the most
 #: such columns, and the most columns beside one.

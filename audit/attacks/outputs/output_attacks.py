@@ -22,6 +22,7 @@ from .regressions import Logistic, OnAll, OnColumns, OnFew
 MANY = 8
 #: Between which shares of its values the bins of a feature that is screened are: finer in its tails, for what is rare.
 SCREENED_SHARES = np.concatenate([0.5 ** np.arange(8, 4, -1), np.arange(1, 16) / 16, 1 - 0.5 ** np.arange(5, 9)])
+#: Training runs below which trees are not grown: they would learn the luck of the runs.
 FEWEST_BOOSTED = 8000
 #: With fewer runs for each feature, a regression is better on all features or on few by the luck of the half that it
 #: learns from, where a plane may be between the worlds by chance (Cover 1965), and all runs may say the other: so both
