@@ -9,12 +9,12 @@ from overclaim.lazy import lazily
 
 if TYPE_CHECKING:
     from overclaim.audit.assumptions.conformance import check_learner
+    from overclaim.audit.canaries.score_audit import audit_scores
     from overclaim.audit.execution.cluster import Cluster
     from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
-    from overclaim.audit.pipeline.score_audit import audit_scores
-    from overclaim.audit.pipeline.verdict import Result, Verdict
     from overclaim.audit.play.pairs import Pair
     from overclaim.audit.regret.check_regret import check_regret
+    from overclaim.audit.verdicts.verdict import Result, Verdict
     from overclaim.mechanisms.claim import Claim
     from overclaim.mechanisms.dp_sgd import DPSGD
     from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
@@ -57,9 +57,9 @@ _HOMES = {
     "DPSGD": "overclaim.mechanisms.dp_sgd",
     "Cluster": "overclaim.audit.execution.cluster",
     "Pair": "overclaim.audit.play.pairs",
-    "audit_scores": "overclaim.audit.pipeline.score_audit",
-    "Result": "overclaim.audit.pipeline.verdict",
-    "Verdict": "overclaim.audit.pipeline.verdict",
+    "audit_scores": "overclaim.audit.canaries.score_audit",
+    "Result": "overclaim.audit.verdicts.verdict",
+    "Verdict": "overclaim.audit.verdicts.verdict",
     "check_learner": "overclaim.audit.assumptions.conformance",
     "check_regret": "overclaim.audit.regret.check_regret",
     "falsify": "overclaim.audit.pipeline.falsify",

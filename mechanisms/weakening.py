@@ -1,6 +1,6 @@
 """Weaker twins: a learner, a mechanism or a noise law with its noise divided by a factor, everything else as it was.
 
-An audit that survives is tried on them, to see what it would have caught (`audit.pipeline.blind_spot`).
+An audit that survives is tried on them, to see what it would have caught (`audit.verdicts.blind_spot`).
 """
 
 from __future__ import annotations

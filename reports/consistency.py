@@ -16,7 +16,6 @@ from contextlib import suppress
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..audit.pipeline.blind_spot import TOO_FEW, BlindSpot
 from ..audit.statistics import certificates, sequential
 from ..audit.statistics.bounds import intervals, power
 from ..audit.statistics.bounds.variational import StepFunction
@@ -24,6 +23,7 @@ from ..audit.statistics.events import UNUSED, Certificate, Counts, Event, bound_
 from ..audit.statistics.graded_bets import GRADES
 from ..audit.statistics.measure_words import is_epsilon
 from ..audit.statistics.multiplicity import P_VALUE_DIGITS, holm, p_value, unproved_p_value
+from ..audit.verdicts.blind_spot import TOO_FEW, BlindSpot
 from ..mechanisms.claim import Claim
 from ..mechanisms.measures.stated import measure_from_json
 from .headline import headline

@@ -13,21 +13,21 @@ from ..audit.evidence.frozen import freeze
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
 from ..audit.pipeline.given_rounds import pair_of
-from ..audit.pipeline.verdict import Result
 from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.tasks import Prepared
 from ..audit.play.pairs import Pair
 from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.certificates import translation
 from ..audit.traces.summary import traced
+from ..audit.verdicts.verdict import Result
 from ..learners.blame import MissingExtra, extra_or_reason
 from .record_types import ClaimRecord, MissingJson
 from .sanitise import finite, json_text
 
 if TYPE_CHECKING:
     from ..audit.evidence.evidence import EvidenceJson
-    from ..audit.pipeline.witness import ShrunkJson, ShrunkWitness
     from ..audit.statistics.certificates import TranslationJson
+    from ..audit.verdicts.witness import ShrunkJson, ShrunkWitness
 
 #: Where nothing is known to be exact.
 NO_LEVELS: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}

@@ -24,7 +24,7 @@ from .score_record import p_value_of
 
 if TYPE_CHECKING:
     from ..audit.evidence.evidence import EvidenceJson, TradeoffJson
-    from ..audit.pipeline.verdict import Result
+    from ..audit.verdicts.verdict import Result
     from .record_types import ClaimRecord
 
 #: Methods that have no bound of two intervals.

@@ -23,8 +23,8 @@ import pytest
 from ..audit.plans.options import OPTIONS, fits
 
 if TYPE_CHECKING:
-    from ..audit.pipeline.verdict import Result
     from ..audit.regret.regret_audit import RegretAudit
+    from ..audit.verdicts.verdict import Result
     from ..mechanisms.claim import Claim
     from .record_types import ClaimRecord
 
@@ -201,7 +201,7 @@ def audit_scores(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     def run(scores: object = None, **options: object) -> AuditedResult:
         """Audit a claim by scores of canaries; see `overclaim.audit_scores`."""
         __tracebackhide__ = True
-        from ..audit.pipeline.score_audit import audit_scores
+        from ..audit.canaries.score_audit import audit_scores
 
         node = pytestconfig.stash[ASKING][-1]
         if wrong := _mistake(node):
@@ -301,11 +301,11 @@ class AuditedResult:
 
     def _report_of_runs(self) -> str:
         """Return the report on runs of a learner or a mechanism."""
-        from ..audit.pipeline.blind_spot import NOTHING
         from ..audit.play.data import shown
         from ..audit.play.learner_mechanism import RoundsPair
         from ..audit.play.pairs import Pair
         from ..audit.statistics.measure_words import caught_words, claimed_words, lower_words, spent_words
+        from ..audit.verdicts.blind_spot import NOTHING
         from ..mechanisms.relation import neighbours_words
         from .formats.terminal import confidence
         from .reading import REPLAY_WORDS, counted_words, rounds_words
@@ -353,9 +353,9 @@ class AuditedResult:
 
     def _report_of_scores(self) -> str:
         """Return the report on scores of canaries."""
-        from ..audit.pipeline.blind_spot import NOTHING
         from ..audit.statistics.canary_words import canaries_words
         from ..audit.statistics.measure_words import claimed_words, lower_words
+        from ..audit.verdicts.blind_spot import NOTHING
         from .formats.terminal import confidence
         from .reading import REPLAY_WORDS, counted_words
         from .record import counted

@@ -6,19 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..audit.pipeline import blind_spot
 from ..audit.statistics import measure_words
 from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.digits import at_least, at_most, confidence_text
+from ..audit.verdicts import blind_spot
 from ..json_schema import defaults_of
 from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
 from .sanitise import visible
 
 if TYPE_CHECKING:
-    from ..audit.pipeline.blind_spot import Reason
-    from ..audit.pipeline.one_sided import OneSidedJson
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
+    from ..audit.search.one_sided import OneSidedJson
+    from ..audit.verdicts.blind_spot import Reason
     from ..mechanisms.claim import ClaimedJson
     from ..mechanisms.measures.measure import MeasureJson
 

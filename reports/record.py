@@ -14,7 +14,6 @@ from .. import __version__
 from ..audit.evidence.evidence import PROFILE_DELTAS
 from ..audit.execution.processor import processor
 from ..audit.execution.provenance import folder_in_tree, versions
-from ..audit.pipeline.verdict import Result, Verdict
 from ..audit.plans.lock import alone
 from ..audit.plans.options import ALLOWED
 from ..audit.plans.paths import check_output, named, read_text
@@ -24,6 +23,7 @@ from ..audit.play.json_text import parse_json
 from ..audit.play.transcripts import BLOCK
 from ..audit.spaces.files import read_schema
 from ..audit.statistics.bounds.variational import StepFunction
+from ..audit.verdicts.verdict import Result, Verdict
 from ..learners.catalogue.statements import PUBLISHED
 from ..mechanisms.libraries.entry import LibraryCase
 from ..mechanisms.relation import neighbours_words

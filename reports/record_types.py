@@ -5,9 +5,9 @@ A key may be missing: a record is of one part more or less, and older versions w
 
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict, get_args
 
-from ..audit.pipeline.blind_spot import Reason
 from ..audit.statistics.canary_words import Design
 from ..audit.traces.trace_types import PlaceJson, TracesJson
+from ..audit.verdicts.blind_spot import Reason
 from ..json_schema import (
     BOOLEAN,
     COUNT,
@@ -41,14 +41,14 @@ from .record_parts import (
 
 if TYPE_CHECKING:
     from ..audit.evidence.evidence import EvidenceJson
-    from ..audit.pipeline.blind_spot import BlindSpotJson
-    from ..audit.pipeline.verdict import SearchedJson
-    from ..audit.pipeline.witness import ShrunkJson
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
     from ..audit.statistics.canary_words import ScoresJson
     from ..audit.statistics.certificates import TranslationJson
     from ..audit.statistics.events import CountsJson
+    from ..audit.verdicts.blind_spot import BlindSpotJson
+    from ..audit.verdicts.verdict import SearchedJson
+    from ..audit.verdicts.witness import ShrunkJson
     from ..mechanisms.claim import ClaimedJson
     from ..mechanisms.measures.measure import MeasureJson
 

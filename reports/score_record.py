@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..audit.pipeline.verdict import Result
 from ..audit.plans.tasks import Prepared
 from ..audit.statistics.multiplicity import p_value
+from ..audit.verdicts.verdict import Result
 
 if TYPE_CHECKING:
     from .record_types import ClaimRecord

@@ -14,7 +14,7 @@ import pytest
 from optuna.samplers._tpe import parzen_estimator  # the module whose sorting the test disturbs
 
 from overclaim.audit.execution.processor import one_thread, processor
-from overclaim.audit.pipeline.proposals import Proposals
+from overclaim.audit.search.proposals import Proposals
 from overclaim.audit.spaces.families import first_round
 from overclaim.audit.spaces.pair_space import PairSpace
 from overclaim.learners import BatchedLaplace, Exp3

@@ -23,7 +23,6 @@ from ..attacks.protocol import FittedAttack
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import all_sequences
 from ..pipeline.learner_stages import play_block
-from ..pipeline.verdict import Result
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..statistics.bounds import binomial_bounds
@@ -33,6 +32,7 @@ from ..statistics.bounds.rounding import best, rounded
 from ..statistics.certificates import lower_of
 from ..statistics.event_rule import choose_by_labels
 from ..statistics.events import Counts, Event, bound_of, bounds_of, count
+from ..verdicts.verdict import Result
 
 #: At most this share of the certification runs, this many runs, and this many played numbers.
 SHARE, MOST_RUNS, MOST_NUMBERS = 8, 4 * BLOCK, 8_000_000

@@ -44,13 +44,13 @@ from ..attacks.rules import (
 from ..encoding.encoder import vectors
 from ..execution.workers import in_parallel
 from ..laws.sequences import MAX_SEQUENCES, all_sequences
-from ..pipeline.verdict import Result
 from ..play.mechanism_runs import DataPair, join, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play
 from ..statistics.bounds.rounding import significant
 from ..statistics.event_rule import choose_by_labels
 from ..statistics.events import Counts, Event, count
+from ..verdicts.verdict import Result
 
 #: Sides read as scores.
 BY_SIDE = Event(-0.5, 0.5, "guess")

@@ -14,6 +14,7 @@ from ...mechanisms.global_random import restored
 from ..execution.execution import HERE, Budget, Execution
 from ..play.run_by_run import played_alone
 from ..play.unseeded import digest_of
+from ..verdicts.verdict import Result, Verdict
 from .anytime import until_falsified
 from .blind_spot_search import with_blind_spot
 from .frame import FEWEST_RUNS, all_runs, conclude, with_paired_runs
@@ -24,7 +25,6 @@ from .given_rounds import read_rounds
 from .input_search import search_inputs
 from .remarks import with_remarks
 from .shrink_inputs import shrink_inputs
-from .verdict import Result, Verdict
 
 #: The options that each kind of target does not take.
 NOT_OF = {

@@ -31,9 +31,9 @@ from ..laws.sequences import COARSE, FINE
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair
 from ..spaces.families import standard_pairs, unlike
-from .blind_spot import LARGEST, BlindSpot
+from ..verdicts.blind_spot import LARGEST, BlindSpot
+from ..verdicts.verdict import Result
 from .frame import Audit, all_runs
-from .verdict import Result
 
 #: The factors that noise is divided by.
 FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)

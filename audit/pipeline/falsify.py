@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from ...mechanisms.claim import Claim, check_claim
+from ..canaries.training_audit import Training, audit_training
 from ..execution.cluster import Cluster
 from ..execution.execution import Budget, Execution, Memory
 from ..play.pairs import Pair
+from ..verdicts.verdict import Result
 from .audited import audited, refuse
 from .blind_spot_search import WeakenChoice
 from .given import Given
-from .training_audit import Training, audit_training
-from .verdict import Result
 
 
 def falsify(
@@ -77,7 +77,7 @@ def falsify(
     canaries, trainings : int, optional
         Of a training, ``def training(included, rng) -> scores``: how many canaries each training has, and how many
         trainings are run. Fair coins decide which canaries are in the data (`included`, bool), and a score is returned
-        for each, larger where the attack takes it for included (`pipeline.training_audit`). Runs do not count then.
+        for each, larger where the attack takes it for included (`canaries.training_audit`). Runs do not count then.
         Many trainings of one canary make independent scores, which certify more in other measures than epsilon.
     runs : int
         All runs of the audit, both worlds, search and pilot included.

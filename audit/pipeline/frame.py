@@ -23,7 +23,7 @@ from ..play.transcripts import BLOCK, blocks, together
 from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
 from ..statistics.events import Certificate, Counts, Event
-from .verdict import OnPair, Result, Verdict
+from ..verdicts.verdict import OnPair, Result, Verdict
 
 Kept = TypeVar("Kept")
 Block = TypeVar("Block")

@@ -29,12 +29,12 @@ from ..assumptions.independence import check_block
 from ..execution.execution import Budget, Execution
 from ..play.kernels import engine_of
 from ..play.pairs import Pair, check_pair
+from ..search.pair_search import candidates
 from ..spaces.loss_choices import linear_alphabet
 from .anytime import check_measure
 from .blind_spot_search import weakening
 from .given import Given, Setup
 from .learner_stages import LearnerAudit
-from .pair_search import candidates
 
 
 def read_losses(learner: object, claim: Claim, budget: Budget, execution: Execution, given: Given) -> Setup:

@@ -40,6 +40,7 @@ from ..spaces.families import standard_pairs
 from ..spaces.neighbours import made_by
 from ..spaces.sequences import examples_of, sequences_of
 from ..traces.one_path import cost_of_one_run
+from ..verdicts.verdict import Result
 from .blind_spot_search import weakening
 from .frame import Choice
 from .given import Given, Setup
@@ -54,7 +55,6 @@ from .given_losses import (
     seen_on_sequences,
 )
 from .mechanism_stages import MechanismAudit
-from .verdict import Result
 
 
 @dataclass(frozen=True, kw_only=True)

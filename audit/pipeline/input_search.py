@@ -23,12 +23,12 @@ from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
 from ..play.data import from_json, to_json
 from ..play.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, outputs_of, run_block
+from ..search.leads import leads
+from ..search.one_sided import OneSided, confirmed, one_sided
 from ..spaces.candidates import Candidate, Drawn, Space
 from ..spaces.related import Related
-from .leads import leads
+from ..verdicts.verdict import SearchedJson
 from .mechanism_stages import MechanismAudit
-from .one_sided import OneSided, confirmed, one_sided
-from .verdict import SearchedJson
 
 #: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification
 #: gains more from them); and the most for any claim.

@@ -34,6 +34,10 @@ from ..laws.exact_levels import claimed_level
 from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
+from ..search.exact_search import expected_bound, worst_of
+from ..search.influential_rounds import influential_pairs
+from ..search.led_pairs import led_pairs
+from ..search.pair_search import LEAST, Trial, climb
 from ..spaces.families import unlike
 from ..spaces.pair_space import PairSpace
 from ..statistics import sequential
@@ -42,13 +46,9 @@ from ..statistics.chooser import Evidence, choose_event, promised_by_counts
 from ..statistics.event_rule import transfer
 from ..statistics.events import Counts, Event, count
 from ..statistics.graded_bets import Stakes
+from ..verdicts.verdict import Result
 from .anytime import SEARCH_RUNS, Scored
-from .exact_search import expected_bound, worst_of
 from .frame import FIRST_PAIRED, Audit, Choice
-from .influential_rounds import influential_pairs
-from .led_pairs import led_pairs
-from .pair_search import LEAST, Trial, climb
-from .verdict import Result
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10

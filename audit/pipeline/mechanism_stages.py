@@ -38,6 +38,7 @@ from ..play.mechanism_runs import (
 from ..play.raising import CURE, outcome_of
 from ..play.transcripts import blocks
 from ..play.unseeded import Digested, Unseeded
+from ..search.race import Heat, halving, race
 from ..statistics import sequential
 from ..statistics.chooser import Evidence, Learned, choose_event
 from ..statistics.event_choice import DOUBT
@@ -48,7 +49,6 @@ from . import weak_claims
 from .anytime import FIRST, SEARCH_RUNS, Scored
 from .event_statements import MOST_RUNS, described
 from .frame import Audit, Choice
-from .race import Heat, halving, race
 from .weak_claims import SEARCH_DOUBT
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.

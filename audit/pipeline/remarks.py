@@ -19,11 +19,11 @@ from ..encoding.features import Outputs
 from ..play.mechanism_runs import DataPair, join, outputs_of
 from ..play.raising import RAISED
 from ..play.transcripts import play
+from ..verdicts.verdict import Result, Verdict
 from .event_statements import NOTHING, columns_of
 from .frame import Choice
 from .learner_stages import LearnerAudit
 from .mechanism_stages import MechanismAudit
-from .verdict import Result, Verdict
 
 #: Runs on each input that a remark is a fact of, and the share of an audit's runs that these are at most.
 RUNS, SHARE = 2_000, 1 / 20

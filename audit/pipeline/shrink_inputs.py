@@ -9,9 +9,7 @@ from functools import partial
 from ..execution.execution import Budget, seed_beyond
 from ..play.mechanism_runs import DataPair, RefusedInputError
 from ..spaces.candidates import Candidate, Space
-from .frame import FEWEST_RUNS, all_runs, conclude
-from .mechanism_stages import MechanismAudit
-from .shrinking import (
+from ..verdicts.shrinking import (
     CERTIFIED_RUNS,
     FRESH,
     PART,
@@ -21,8 +19,10 @@ from .shrinking import (
     certified_of,
     simplified,
 )
-from .verdict import Result, Verdict
-from .witness import ShrunkInputs
+from ..verdicts.verdict import Result, Verdict
+from ..verdicts.witness import ShrunkInputs
+from .frame import FEWEST_RUNS, all_runs, conclude
+from .mechanism_stages import MechanismAudit
 
 #: The most trials.
 TRIALS = 14

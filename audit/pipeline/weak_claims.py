@@ -27,12 +27,12 @@ from ..execution.workers import in_parallel
 from ..play.mechanism_runs import DataPair, Sample, outputs_of
 from ..play.transcripts import BLOCK, blocks
 from ..play.unseeded import Unseeded
+from ..search.race import Heat, halving, race
 from ..statistics import event_choice
 from ..statistics.events import NO_EVENT, Event
 from .event_statements import MOST_RUNS, described
 from .frame import Audit, Choice
 from .pilot import Pilot
-from .race import Heat, halving, race
 
 #: Claims of at most this epsilon, with so many runs at least, are weak.
 WEAK, MANY_RUNS = 0.5, 1_000_000

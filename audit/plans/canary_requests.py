@@ -10,8 +10,8 @@ from typing import cast
 from ...learners.catalogue.entries import Entry
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
+from ..canaries.score_audit import check_design, of_coins, of_samples
 from ..execution.execution import BUDGET
-from ..pipeline.score_audit import check_design, of_coins, of_samples
 from ..statistics.canary_scores import CanaryScores
 from ..statistics.canary_words import ONE_RUN, Design
 from .paths import check_distinct

@@ -17,13 +17,13 @@ from ..execution.execution import HERE, Budget, Execution, seed_beyond
 from ..execution.workers import in_parallel
 from ..pipeline.audited import audited
 from ..pipeline.given import Given
-from ..pipeline.verdict import Result, Verdict
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair
 from ..regret.check_regret import audit_own_bound
 from ..regret.verdicts import VIOLATED
 from ..statistics.digits import at_least, within
 from ..traces.summary import place_of_fault
+from ..verdicts.verdict import Result, Verdict
 from .targets import source_place
 
 #: Budgets, tried until one catches; they share the error evenly.

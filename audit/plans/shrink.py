@@ -1,6 +1,6 @@
 """Shrink: the smallest horizon, the fewest arms and the simplest losses that still falsify, certified afresh.
 
-Every step is judged by the exact epsilon where there is one, else by a trial audit (`pipeline.shrinking`).
+Every step is judged by the exact epsilon where there is one, else by a trial audit (`verdicts.shrinking`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ from ..execution.execution import HERE, Budget, Execution, seed_beyond
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
 from ..pipeline.audited import audited
-from ..pipeline.exact_search import RANKING_DELTA, find_exactly
 from ..pipeline.given import Given
-from ..pipeline.shrinking import (
+from ..play.pairs import Pair, World, check_pair, radius_of
+from ..search.exact_search import RANKING_DELTA, find_exactly
+from ..spaces.loss_choices import alphabet_of
+from ..spaces.simplify import cost, largest, simplifications
+from ..statistics.bounds.power import detectable_epsilon
+from ..verdicts.shrinking import (
     CERTIFICATES,
     CERTIFIED_RUNS,
     FRESH,
@@ -31,12 +35,8 @@ from ..pipeline.shrinking import (
     certified_of,
     simplified,
 )
-from ..pipeline.verdict import Result, Verdict
-from ..pipeline.witness import ShrunkJson, ShrunkWitness
-from ..play.pairs import Pair, World, check_pair, radius_of
-from ..spaces.loss_choices import alphabet_of
-from ..spaces.simplify import cost, largest, simplifications
-from ..statistics.bounds.power import detectable_epsilon
+from ..verdicts.verdict import Result, Verdict
+from ..verdicts.witness import ShrunkJson, ShrunkWitness
 from .tasks import Prepared, Task
 
 #: Trial audits in all, and rounds times runs of all of them, so that long horizons do not take hours.

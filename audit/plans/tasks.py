@@ -21,6 +21,8 @@ from ...mechanisms.measures.measure import Measure
 from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.relation import Relation
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
+from ..canaries.score_audit import concluded
+from ..canaries.training_audit import audit_training, is_training
 from ..execution.execution import HERE, Execution
 from ..pipeline.audited import Reader, audited
 from ..pipeline.blind_spot_search import Weakening
@@ -28,9 +30,6 @@ from ..pipeline.given import Given
 from ..pipeline.given_data import read_data
 from ..pipeline.given_losses import read_losses, seen_on_sequences
 from ..pipeline.given_rounds import pair_of, read_rounds
-from ..pipeline.score_audit import concluded
-from ..pipeline.training_audit import audit_training, is_training
-from ..pipeline.verdict import Result
 from ..play.attributes import WithAttributes
 from ..play.pairs import Pair
 from ..play.raising import Outcomes
@@ -40,6 +39,7 @@ from ..spaces.changes import check_near
 from ..spaces.files import read_input, read_schema
 from ..spaces.neighbours import neighbours_of
 from ..spaces.schema import pairs_of
+from ..verdicts.verdict import Result
 from .canary_requests import given_scores, given_training
 from .request import Request
 from .targets import losses_given_once, parse_parameters, relation_functions, resolve

@@ -15,7 +15,7 @@ from ...learners.problems.losses import LOSS_SETS, Loss
 from ...learners.protocol import Learner
 from ..execution.execution import Budget, Execution
 from ..execution.progress import with_bar
-from ..pipeline.proposals import quiet
+from ..search.proposals import quiet
 from .block_sequences import BlockSequence, equal_blocks
 from .measurement import play_sequences
 

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
-from overclaim.audit.pipeline.exact_search import find_exactly
 from overclaim.audit.plans.plan import MISS, REPORT_ALPHA, case_task
+from overclaim.audit.search.exact_search import find_exactly
 from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.learners.catalogue.entries import Case, Entry, entries
 from overclaim.learners.catalogue.exact_laws import key_of

@@ -10,8 +10,8 @@ import argparse
 import sys
 
 from overclaim import falsify
-from overclaim.audit.pipeline.exact_search import worst_exactly
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.view import VIEWS

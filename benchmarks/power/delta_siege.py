@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from overclaim.audit.pipeline.falsify import falsify_mechanism
-from overclaim.audit.pipeline.verdict import Verdict
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.float_noise import (
     FloatNoise,

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon, release_loss
 from overclaim.audit.laws.sequences import sequence_laws
-from overclaim.audit.pipeline.exact_search import expected_bound
 from overclaim.audit.pipeline.falsify import falsify
-from overclaim.audit.pipeline.pair_search import candidates
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.exact_search import expected_bound
+from overclaim.audit.search.pair_search import candidates
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.horizon_laws import best_window, constant_sequence, first_three, first_two_of_ftpl
 from overclaim.benchmarks.speed.speed import one_differs

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.laws.exact import epsilon_from_laws
 from overclaim.audit.laws.sequences import COARSE, window_laws
-from overclaim.audit.pipeline.exact_search import expected_bound
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.exact_search import expected_bound
 from overclaim.mechanisms.draws import Draws
 
 Floats = NDArray[np.float64]

@@ -21,11 +21,11 @@ from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio
 from overclaim.audit.attacks.particle import ParticleRatio
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.laws.sequences import sequence_laws
-from overclaim.audit.pipeline import pair_search as search
-from overclaim.audit.pipeline.exact_search import CELLS, expected_bound
 from overclaim.audit.pipeline.learner_stages import LEAST_TRAINED, SEARCH, LearnerAudit
-from overclaim.audit.pipeline.proposals import Proposals
 from overclaim.audit.play.transcripts import blocks, concatenate
+from overclaim.audit.search import pair_search as search
+from overclaim.audit.search.exact_search import CELLS, expected_bound
+from overclaim.audit.search.proposals import Proposals
 from overclaim.audit.spaces.families import first_round, later, unlike
 from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.audit.spaces.pair_space import PairSpace

@@ -18,9 +18,9 @@ from scipy import stats
 
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.pipeline.falsify import falsify_mechanism
-from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.statistics.events import Counts, bound_of
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.attainable import attainable
 from overclaim.mechanisms.claim import Claim

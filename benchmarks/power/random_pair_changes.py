@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overclaim.audit.pipeline.pair_search import raced
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.pair_search import raced
 from overclaim.audit.spaces.loss_choices import Alphabet, alphabet_of
 from overclaim.audit.spaces.pair_space import changes, moved
 from overclaim.learners.abilities import batch_of

@@ -12,10 +12,10 @@ from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.pipeline.falsify import falsify
-from overclaim.audit.pipeline.pair_search import candidates
-from overclaim.audit.pipeline.verdict import Result
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.pair_search import candidates
 from overclaim.audit.statistics.events import Counts, certify
+from overclaim.audit.verdicts.verdict import Result
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.speed.speed import one_differs
 from overclaim.benchmarks.tables import Rows

@@ -43,7 +43,7 @@ TESTS = {
     "audit/statistics/bounds/power.py": "statistics/bounds/test_power",
     "audit/statistics/certificates.py": "statistics/bounds/test_measure_bounds statistics/test_events"
     " reports/test_decisions",
-    "audit/pipeline/verdict.py": "reports/test_decisions",
+    "audit/verdicts/verdict.py": "reports/test_decisions",
     "reports/reading.py": "reports/test_decisions",
     "reports/command_line/running.py": "reports/test_decisions",
     "mechanisms/tree.py": f"mechanisms/test_tree traces/test_replay {LAWS}",
@@ -52,7 +52,7 @@ TESTS = {
 #: Of modules that do more: the functions that decide a verdict or an exit code.
 DECIDING = {
     "audit/statistics/certificates.py": "certify_claim _level lower_of refutes ceiling",
-    "audit/pipeline/verdict.py": "decide too_few",
+    "audit/verdicts/verdict.py": "decide too_few",
     "reports/reading.py": "is_untested verdict_of reason_of is_accepted is_unexpected due_verdict is_exceeded"
     " is_violated is_open is_failing",
     "reports/command_line/running.py": "exit_code",

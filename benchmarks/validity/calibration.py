@@ -31,10 +31,10 @@ from tqdm import tqdm  # noqa: E402
 
 from overclaim.audit.laws.exact import exact_epsilon  # noqa: E402
 from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism  # noqa: E402
-from overclaim.audit.pipeline.pair_search import candidates  # noqa: E402
-from overclaim.audit.pipeline.verdict import Result, Verdict  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402
 from overclaim.audit.plans.tasks import Prepared  # noqa: E402
+from overclaim.audit.search.pair_search import candidates  # noqa: E402
+from overclaim.audit.verdicts.verdict import Result, Verdict  # noqa: E402
 from overclaim.benchmarks import tables  # noqa: E402
 from overclaim.mechanisms.claim import Claim  # noqa: E402
 from overclaim.mechanisms.one_shot.zoo import zoo  # noqa: E402

@@ -17,8 +17,8 @@ from scipy.special import expit
 from overclaim import Claim, Verdict
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.pipeline.falsify import falsify
-from overclaim.audit.pipeline.pair_search import candidates
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.pair_search import candidates
 from overclaim.benchmarks.power.horizon import exp3
 from overclaim.benchmarks.speed.speed import one_differs
 from overclaim.benchmarks.tables import Rows

@@ -184,7 +184,7 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
 
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
     """
-    from ...audit.pipeline.one_run import smoke_test
+    from ...audit.canaries.one_run import smoke_test
     from ..formats.claim_lines import smoke_lines
 
     task = task_of(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)

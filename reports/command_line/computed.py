@@ -61,7 +61,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     """Compute the exact epsilon of TARGET at a small horizon, on the standard pair worst at the largest delta."""
     from ...audit.laws.exact import DELTAS
     from ...audit.laws.exact_levels import exact_mu_and_rho
-    from ...audit.pipeline.exact_search import worst_exactly
+    from ...audit.search.exact_search import worst_exactly
     from ...audit.statistics.measure_words import written
 
     task = task_of(target=target, **choices)

@@ -37,7 +37,7 @@ def check_canaries(task: Task, *, trace: bool, plot: Path | None) -> None:
 
 def warn_of_few(prepared: Prepared) -> None:
     """Say before hours of training that the canaries are too few, where not even a perfect attack would do."""
-    from ...audit.pipeline.training_audit import too_few_words
+    from ...audit.canaries.training_audit import too_few_words
 
     task = prepared.task
     if task.canaries is not None:

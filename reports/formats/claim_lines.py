@@ -6,14 +6,14 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from ...audit.pipeline.blind_spot import NOT_SEEN, NOTHING, TOO_FEW, words
-from ...audit.pipeline.witness import shrunk_words
 from ...audit.play.data import shown
 from ...audit.regret.growth import DOUBLINGS
 from ...audit.regret.verdicts import growth_words, promised_growth, regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, spent_words, unit_of
+from ...audit.verdicts.blind_spot import NOT_SEEN, NOTHING, TOO_FEW, words
+from ...audit.verdicts.witness import shrunk_words
 from ..reading import (
     REPLAY_WORDS,
     answer_words,

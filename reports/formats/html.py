@@ -16,7 +16,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...audit.execution.workers import in_parallel
-from ...audit.pipeline.blind_spot import factor_words
 from ...audit.regret.verdicts import TOLERANCE, growth_words, promised_growth
 from ...audit.statistics.canary_words import canaries_words, is_half
 from ...audit.statistics.certificates import translation_words
@@ -24,6 +23,7 @@ from ...audit.statistics.digits import at_least, at_most, compact
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import KINDS, beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
+from ...audit.verdicts.blind_spot import factor_words
 from ...mechanisms.claim import NEIGHBOURS
 from ..headline import beside_words, headline_words
 from ..reading import (

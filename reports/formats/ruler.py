@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ...audit.pipeline.blind_spot import words as blind_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
+from ...audit.verdicts.blind_spot import words as blind_words
 from ...mechanisms.measures.stated import number_text
 from ...mechanisms.view import VIEWS
 from ..identity import measure as counted

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...audit.pipeline.blind_spot import TOO_FEW
 from ...audit.statistics.canary_words import INDEPENDENT, ScoresJson, canaries_words, is_half, needed_words
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import beside, claimed_words, unit_of
+from ...audit.verdicts.blind_spot import TOO_FEW
 from ..reading import answer_words, level, lower, measure_of, reason_of
 from ..record_types import ClaimRecord
 from ..sanitise import visible, visible_line

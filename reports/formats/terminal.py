@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...audit.pipeline.blind_spot import factor_words
-from ...audit.pipeline.witness import witness_lines
 from ...audit.regret.verdicts import YOURS, promised_growth, regret_verdict
 from ...audit.statistics.digits import at_least, confidence_text
 from ...audit.statistics.measure_words import is_epsilon
+from ...audit.verdicts.blind_spot import factor_words
+from ...audit.verdicts.witness import witness_lines
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.libraries.entry import LibraryEntry

@@ -8,8 +8,8 @@ import pytest
 
 from overclaim import Claim, Pair, check_learner, falsify
 from overclaim.audit.assumptions.declared_laws import WithoutProbabilities, check_stated
-from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.audit.play.transcripts import play
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.learners import BatchedLaplace, Exp3, LearnerError, MiniBatch
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.draws import Draws

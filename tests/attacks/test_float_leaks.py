@@ -5,7 +5,7 @@ import pytest
 
 from overclaim.audit.attacks.outputs.float_leaks import NO_BIT, PreimageRatio, lowest_bit, preimages
 from overclaim.audit.pipeline.falsify import falsify_mechanism
-from overclaim.audit.pipeline.verdict import Verdict
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace

@@ -18,7 +18,7 @@ from overclaim.audit.encoding.objects import category
 from overclaim.audit.encoding.places import MOST_READ, Size, scalars
 from overclaim.audit.encoding.texts import WHOLE
 from overclaim.audit.pipeline.falsify import falsify_mechanism
-from overclaim.audit.pipeline.verdict import Verdict
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
 

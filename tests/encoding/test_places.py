@@ -10,8 +10,8 @@ import pytest
 from overclaim.audit.encoding.encoder import Encoder
 from overclaim.audit.encoding.places import NO_SCALARS, Size, placed, scalars
 from overclaim.audit.pipeline.falsify import falsify_mechanism
-from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.audit.play.attributes import WithAttributes
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
 

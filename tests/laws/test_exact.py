@@ -18,9 +18,9 @@ from overclaim.audit.laws.exact_levels import exact_level
 from overclaim.audit.laws.ftrl_law import PrefixLikelihood, density, privacy_loss
 from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
-from overclaim.audit.pipeline.exact_search import worst_exactly
 from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, MiniBatch, Threshold
 from overclaim.learners.abilities import NotEnumerableError, has_noiseless_law
 from overclaim.learners.catalogue.entries import lookup

@@ -11,12 +11,12 @@ from overclaim.audit.assumptions.independence import check_independence
 from overclaim.audit.encoding.features import Features
 from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.pipeline.mechanism_stages import _of_same_left
-from overclaim.audit.pipeline.verdict import Verdict
 from overclaim.audit.play.mechanism_runs import DataPair, run_block
 from overclaim.audit.play.raising import CURE
 from overclaim.audit.statistics.event_candidates import _doubt
 from overclaim.audit.statistics.event_choice import choose
 from overclaim.audit.statistics.events import bound_of, count
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.learners.probes.threshold import Threshold
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim

@@ -13,16 +13,16 @@ from overclaim.audit.execution.execution import Budget, Execution
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.sequences import COARSE
 from overclaim.audit.pipeline import blind_spot_search
-from overclaim.audit.pipeline.blind_spot import BlindSpot, words
 from overclaim.audit.pipeline.blind_spot_search import FACTORS, TESTS, blind_spot, true_to
 from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.pipeline.frame import Audit, Choice
 from overclaim.audit.pipeline.learner_stages import LearnerAudit
-from overclaim.audit.pipeline.verdict import UnderpoweredError, Verdict
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.events import Counts, Event
+from overclaim.audit.verdicts.blind_spot import BlindSpot, words
+from overclaim.audit.verdicts.verdict import UnderpoweredError, Verdict
 from overclaim.learners.bandits.exp3 import Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.batched import BatchedLaplace, MiniBatch

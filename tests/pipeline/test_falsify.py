@@ -11,8 +11,8 @@ from overclaim import GDP, Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
 from overclaim.audit.execution import workers
 from overclaim.audit.pipeline import learner_stages as stages
-from overclaim.audit.pipeline.verdict import UnderpoweredError
 from overclaim.audit.play.transcripts import BLOCK, concatenate
+from overclaim.audit.verdicts.verdict import UnderpoweredError
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.problems.domains import EntropySimplex

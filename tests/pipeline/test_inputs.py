@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.pipeline.input_search import _promise
-from overclaim.audit.pipeline.shrinking import to_certify
+from overclaim.audit.verdicts.shrinking import to_certify
 from overclaim.learners.protocol import LearnerError
 from overclaim.testing import neighbours
 

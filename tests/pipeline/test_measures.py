@@ -9,12 +9,12 @@ import pytest
 from scipy import special
 
 from overclaim import Claim, falsify, falsify_mechanism
+from overclaim.audit.canaries import one_run
+from overclaim.audit.canaries.one_run import smoke_test
 from overclaim.audit.execution.execution import Execution
 from overclaim.audit.laws.exact import NotExactError
 from overclaim.audit.laws.exact_levels import exact_level, level_of_gaussian
-from overclaim.audit.pipeline import one_run
 from overclaim.audit.pipeline.blind_spot_search import Weakening
-from overclaim.audit.pipeline.one_run import smoke_test
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.pairs import Pair

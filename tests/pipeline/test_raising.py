@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from hypothesis import strategies as st
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
-from overclaim.audit.pipeline.one_sided import one_sided
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.play.raising import Outcomes, outcome_of
+from overclaim.audit.search.one_sided import one_sided
 from overclaim.learners.protocol import LearnerError
 from overclaim.reports.command_line.cli import main
 from overclaim.testing import neighbours

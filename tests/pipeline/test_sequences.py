@@ -5,7 +5,7 @@ import pytest
 from hypothesis import strategies as st
 
 from overclaim import Claim, Pair, Verdict, check_learner, check_regret, falsify
-from overclaim.audit.pipeline.one_run import smoke_test
+from overclaim.audit.canaries.one_run import smoke_test
 from overclaim.audit.play.learner_mechanism import LearnerMechanism, RoundsPair
 from overclaim.audit.play.mechanism_runs import run_block
 from overclaim.audit.play.transcripts import play

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from overclaim import Claim, Pair, Verdict, falsify, falsify_mechanism
-from overclaim.audit.pipeline.blind_spot import NOT_SEEN, TOO_FEW
-from overclaim.audit.pipeline.verdict import UnderpoweredError
+from overclaim.audit.verdicts.blind_spot import NOT_SEEN, TOO_FEW
+from overclaim.audit.verdicts.verdict import UnderpoweredError
 from overclaim.learners import Exp3
 from overclaim.reports.consistency import of_claim
 from overclaim.reports.reading import reason_of, verdict_of

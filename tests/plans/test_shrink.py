@@ -10,10 +10,10 @@ import pytest
 
 from overclaim import Claim, Pair, Verdict
 from overclaim.audit.execution.execution import Budget
-from overclaim.audit.pipeline.exact_search import worst_exactly
 from overclaim.audit.plans import shrink as room
 from overclaim.audit.plans.shrink import CERTIFICATES, FRESH, shrink, shrink_task
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.audit.spaces.simplify import largest, simplifications
 from overclaim.learners import BanditReduction, LearnerError, Threshold
 from overclaim.learners.problems.losses import Quadratic

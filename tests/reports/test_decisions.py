@@ -5,11 +5,11 @@ import math
 import pytest
 
 from overclaim import Claim, Verdict
-from overclaim.audit.pipeline.verdict import decide, too_few
 from overclaim.audit.statistics.bounds.joint_cover import MARGINS
 from overclaim.audit.statistics.bounds.variational import StepFunction
 from overclaim.audit.statistics.certificates import ceiling, certify_claim, lower_of, refutes
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, bound_of
+from overclaim.audit.verdicts.verdict import decide, too_few
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.reports import reading

@@ -9,7 +9,7 @@ from scipy.linalg import hadamard
 from overclaim.audit.attacks.outputs.parities import MOST_ROWS, Parities, _of_parities
 from overclaim.audit.encoding.features import Features
 from overclaim.audit.pipeline.falsify import falsify_mechanism
-from overclaim.audit.pipeline.verdict import Verdict
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.mechanisms.claim import Claim
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from overclaim.audit.pipeline.blind_spot import words
+from overclaim.audit.verdicts.blind_spot import words
 from overclaim.reports.formats import ruler
 from overclaim.reports.formats.claim_lines import claim_lines, regret_lines, smoke_lines
 from overclaim.reports.formats.html import render

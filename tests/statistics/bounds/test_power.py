@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.pipeline.verdict import Verdict, decide
 from overclaim.audit.statistics.bounds import binomial_bounds, intervals, power
 from overclaim.audit.statistics.events import Counts, Event, certify
+from overclaim.audit.verdicts.verdict import Verdict, decide
 from overclaim.mechanisms.claim import Claim
 from overclaim.tests.support.refusals import refusals
 

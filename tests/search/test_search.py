@@ -9,12 +9,12 @@ from overclaim.audit.execution.execution import Budget
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.laws.sequences import sequence_laws
-from overclaim.audit.pipeline import pair_search as search
-from overclaim.audit.pipeline.exact_search import expected_bound
-from overclaim.audit.pipeline.influential_rounds import influential_pairs
 from overclaim.audit.pipeline.learner_stages import LearnerAudit, guessed
-from overclaim.audit.pipeline.pair_search import candidates, climb
-from overclaim.audit.pipeline.proposals import Proposals
+from overclaim.audit.search import pair_search as search
+from overclaim.audit.search.exact_search import expected_bound
+from overclaim.audit.search.influential_rounds import influential_pairs
+from overclaim.audit.search.pair_search import candidates, climb
+from overclaim.audit.search.proposals import Proposals
 from overclaim.audit.spaces.families import first_round, later, standard_pairs
 from overclaim.audit.spaces.loss_choices import alphabet_of, linear_alphabet
 from overclaim.audit.spaces.pair_space import PairSpace, changes

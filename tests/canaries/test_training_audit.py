@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, falsify
-from overclaim.audit.pipeline.training_audit import is_training
+from overclaim.audit.canaries.training_audit import is_training
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import Plan
 from overclaim.learners.protocol import LearnerError

@@ -19,7 +19,7 @@ from ..statistics.bounds.score_bounds import check_coins, check_scores
 from ..statistics.canary_scores import CanaryScores, ScoresFound, bound, ceiling, certified, needed, p_value_of
 from ..statistics.canary_words import DESIGNS, ONE_RUN, Design
 from ..statistics.score_certificates import score_certificate
-from .verdict import Result
+from ..verdicts.verdict import Result
 
 #: The inputs of such an audit, in words: the change of one canary.
 INPUTS = DataPair("the data with a canary", "the data without it")
@@ -64,7 +64,7 @@ def audit_scores(
     Returns
     -------
     Result
-        With `verdict`, `epsilon_lower`, `lower`, `reason`, `roc`, and `canaries.assumes`: what must hold.
+        With `verdict`, `epsilon_lower`, `lower`, `reason`, `roc`, and `canaries`, whose `assumes` says what must hold.
 
     Raises
     ------

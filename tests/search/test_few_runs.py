@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from overclaim import Claim, Pair
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.pipeline.learner_stages import LearnerAudit
-from overclaim.audit.pipeline.pair_search import candidates, climb
+from overclaim.audit.search.pair_search import candidates, climb
 from overclaim.audit.spaces.pair_space import PairSpace
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup

@@ -25,8 +25,8 @@ from ..play.pairs import differing_losses
 from ..play.transcripts import play_rounds
 from ..statistics.bounds import intervals
 from ..statistics.bounds.one_run import epsilon_one_run, one_run_p_value
-from .blind_spot import NOT_SEEN, TOO_FEW, Reason
-from .verdict import Verdict, decide, too_few
+from ..verdicts.blind_spot import NOT_SEEN, TOO_FEW, Reason
+from ..verdicts.verdict import Verdict, decide, too_few
 
 _FEWEST = 50  # guesses that are worth making
 

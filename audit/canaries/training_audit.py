@@ -27,8 +27,8 @@ from ..play.unseeded import OnGlobals
 from ..statistics.canary_scores import CanaryScores, ceiling, needed
 from ..statistics.canary_words import INDEPENDENT, ONE_RUN, Design, ScoresJson, needed_words
 from ..statistics.score_certificates import score_certificate
+from ..verdicts.verdict import Result
 from .score_audit import check_scored, concluded
-from .verdict import Result
 
 Training = Callable[[NDArray[np.bool_], np.random.Generator], object]
 _Floats = NDArray[np.float64]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.pipeline import one_run
-from overclaim.audit.pipeline.one_run import smoke_test
-from overclaim.audit.pipeline.verdict import Verdict
+from overclaim.audit.canaries import one_run
+from overclaim.audit.canaries.one_run import smoke_test
+from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.claim import Claim
 from overclaim.tests.support.command_line import overclaim

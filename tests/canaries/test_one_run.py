@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from overclaim.audit.pipeline import one_run
+from overclaim.audit.canaries import one_run
 from overclaim.audit.statistics.bounds import intervals
 from overclaim.tests.support.refusals import refusals
 

@@ -13,6 +13,7 @@ from ...mechanisms.relation import neighbours_words
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair
+from ..search.one_sided import OneSidedJson
 from ..statistics.bounds.power import ceiling_epsilon
 from ..statistics.canary_scores import Roc, ScoresFound
 from ..statistics.canary_words import canaries_words
@@ -30,7 +31,6 @@ from .blind_spot import (
     is_beyond,
     reason_words,
 )
-from .one_sided import OneSidedJson
 from .witness import ShrunkInputs
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Verdicts: what an audit comes to, and how its counterexample becomes simpler."""
