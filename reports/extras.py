@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..audit.attacks.rules import NotFrozenError
+from ..audit.evidence.by_round import evidence_of_rounds
 from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.evidence.frozen import freeze
 from ..audit.laws.exact import NotExactError, exact_epsilon
@@ -15,6 +16,7 @@ from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
 from ..audit.pipeline.given_rounds import pair_of
 from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.tasks import Prepared
+from ..audit.play.learner_mechanism import RoundsPair
 from ..audit.play.pairs import Pair
 from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.certificates import translation
@@ -82,7 +84,7 @@ def figures_of(
     """Return the frozen event of a claim, and the data of its figures where it has any."""
     frozen = extras.written("frozen event", lambda: frozen_event(prepared, result, jobs))
     figures: ClaimRecord = {"frozen": frozen or {"kind": "none", "reason": extras.missing[-1].reason}}
-    if not isinstance(result.pair, Pair):
+    if not isinstance(result.pair, Pair | RoundsPair) or prepared.run_by_run:
         return figures
     return {**figures, "evidence": extras.written("figures", lambda: claim_evidence(prepared, result, exact))}
 
@@ -141,7 +143,10 @@ def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, obj
 
 def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> EvidenceJson:
     """Return the data of a claim's figures, with the exact values where they are known."""
-    figures = evidence(prepared.target, result)
+    if isinstance(result.pair, RoundsPair):
+        figures = evidence_of_rounds(prepared.played, result, result.pair)
+    else:
+        figures = evidence(prepared.target, result)
     true = exact.get(result.claim.delta, result.epsilon_lower)
     figures["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
     if exact and "profile" in figures:

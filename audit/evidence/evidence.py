@@ -143,26 +143,32 @@ def evidence(learner: Learner, result: Result) -> EvidenceJson:
     """
     claim, pair, event, attack = result.claim, result.losses, result.event, result.scorer
     alpha = result.certificate.alpha
-    seen = _play(learner, claim, pair, result.seed, result.engine, _budget(result))
-    scores, left = attack.score(seen), seen.left
-    third = left.size // 3
-    grid = _thresholds(scores[:third])
-    figures: EvidenceJson = {
-        "alpha": round(alpha, 12) or alpha,
-        "runs": {"left": int(left[third:].sum()), "right": int((~left[third:]).sum())},
-        "tradeoff": _tradeoff(grid, scores[third:], left[third:], alpha),
-        "profile": _profile(grid, scores, left, third, max(claim.epsilon, result.epsilon_lower), alpha),
-        "scores": _histogram(scores[:third], scores[third:], left[third:]),
-    }
+    runs = affordable(result, pair.rounds * (pair.arms or 1))
+    seen = _play(learner, claim, pair, result.seed, result.engine, runs)
+    figures = figures_of(result, attack.score(seen), seen.left)
     # In another measure a prefix would need an event of its own, chosen by that measure.
     by_round = _by_round(learner, claim, attack, pair, seen, alpha) if claim.measure.is_epsilon else None
     if by_round is not None:
         figures["by_round"] = by_round
     if isinstance(attack, SequenceRatio):
         figures["telling"] = _likeliest(learner, pair, attack, event)
-    figures["growth"] = _growth(claim.measure, event, result.blocks or _prefixes(event, scores, left), alpha)
-    figures["growth"]["source"] = "certification runs" if result.blocks else "evidence runs"
     return figures
+
+
+def figures_of(result: Result, scores: Floats, left: _Labels) -> EvidenceJson:
+    """Return what scores of the evidence's runs show: the figures that every audit has."""
+    claim, event, alpha, third = result.claim, result.event, result.certificate.alpha, left.size // 3
+    grid = _thresholds(scores[:third])
+    growth = _growth(claim.measure, event, result.blocks or _prefixes(event, scores, left), alpha)
+    growth["source"] = "certification runs" if result.blocks else "evidence runs"
+    return {
+        "alpha": round(alpha, 12) or alpha,
+        "runs": {"left": int(left[third:].sum()), "right": int((~left[third:]).sum())},
+        "tradeoff": _tradeoff(grid, scores[third:], left[third:], alpha),
+        "profile": _profile(grid, scores, left, third, max(claim.epsilon, result.epsilon_lower), alpha),
+        "scores": _histogram(scores[:third], scores[third:], left[third:]),
+        "growth": growth,
+    }
 
 
 def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:
@@ -178,10 +184,9 @@ def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:
         return None
 
 
-def _budget(result: Result) -> int:
-    width = 1 if result.losses.arms is None else result.losses.arms
-    affordable = MOST_NUMBERS // (result.losses.rounds * width)
-    return max(300, min(MOST_RUNS, result.certificate.counts.runs // SHARE, affordable))
+def affordable(result: Result, numbers: int) -> int:
+    """Return the evidence's runs, of so many played numbers each."""
+    return max(300, min(MOST_RUNS, result.certificate.counts.runs // SHARE, MOST_NUMBERS // max(1, numbers)))
 
 
 def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, engine: str, runs: int) -> Transcripts:
@@ -253,7 +258,7 @@ def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: flo
             at_least = binomial_bounds.clopper_pearson_lower(hits[at], hit_runs[at], alpha / 2)
             at_most = binomial_bounds.clopper_pearson_upper(misses[at], miss_runs[at], alpha / 2)
             lower[i] = max(0.0, float(at_least - factor * at_most))
-    return {"epsilon": _digits(epsilons), "estimate": _short(estimate), "lower": _short(lower)}
+    return {"epsilon": _digits(epsilons), "estimate": short(estimate), "lower": short(lower)}
 
 
 def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> ScoresJson:
@@ -281,9 +286,8 @@ def _binned(scores: Floats, edges: Floats) -> tuple[list[int], list[int]]:
     return binned, [int((scores == -np.inf).sum()), int((scores == np.inf).sum())]
 
 
-def _shown_rounds(pair: Pair) -> list[int]:
-    """Return the prefixes to look at: the losses differ at t0, so no action before round t0 + 2 can tell."""
-    first, last = pair.t0 + 2, pair.rounds
+def shown_rounds(first: int, last: int) -> list[int]:
+    """Return the prefixes of rounds to look at, from the first that can tell to the last."""
     if last < first:
         return []
     spaced = np.round(np.geomspace(1, last - first + 1, ROUNDS)).astype(int) + first - 1
@@ -298,7 +302,7 @@ def _by_round(
     Exact where the law of the sequences is known; otherwise a lower bound of an event chosen for that prefix, on the
     evidence's runs, each at error alpha.
     """
-    shown = _shown_rounds(pair)
+    shown = shown_rounds(pair.t0 + 2, pair.rounds)  # the losses differ at t0, which no action before it can tell
     rounds, epsilons = [pair.t0 + 1], [0.0]
     if isinstance(attack, SequenceRatio):
         _, p, q = attack.laws
@@ -308,7 +312,7 @@ def _by_round(
             start, end = (law.reshape(size, -1).sum(axis=1) for law in (p, q))
             rounds.append(t)
             epsilons.append(float(rounded(epsilon_from_laws(start, end, claim.delta))))
-        return {"kind": "exact", "rounds": rounds, "epsilon": _short(epsilons)}
+        return {"kind": "exact", "rounds": rounds, "epsilon": short(epsilons)}
     own: object = type(attack)  # learners' attacks are classes, whose objects are fitted
     kind = next((kind for kind in ATTACKS if kind is own), None)
     if kind is None or (seen.releases is not None and len(seen.releases) != pair.rounds - 1):
@@ -316,11 +320,11 @@ def _by_round(
     third = seen.runs // 3
     left_world, right_world = (list(world) for world in (pair.left, pair.right))
     for t in shown:
-        short, cut = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
-        if not kind.applies(learner, short, claim.view):
+        prefix, cut = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
+        if not kind.applies(learner, prefix, claim.view):
             return None
         training = cut[: third // 2] if kind.trained else None
-        scores, left = kind.fit(learner, short, training).score(cut), cut.left
+        scores, left = kind.fit(learner, prefix, training).score(cut), cut.left
         chosen_on = slice(third // 2 if kind.trained else 0, third)
         event = choose_by_labels(
             scores[chosen_on], left[chosen_on], delta=claim.delta, alpha=alpha, runs=seen.runs - third, fair=True
@@ -328,7 +332,7 @@ def _by_round(
         counts = count(event, scores[third:], left[third:])
         rounds.append(t)
         epsilons.append(bound_of(event, counts, delta=claim.delta, alpha=alpha))
-    return {"kind": "lower bound", "rounds": rounds, "epsilon": _short(epsilons)}
+    return {"kind": "lower bound", "rounds": rounds, "epsilon": short(epsilons)}
 
 
 def _cut(seen: Transcripts, rounds: int) -> Transcripts:
@@ -367,7 +371,7 @@ def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: floa
     else:
         bounds = [lower_of(measure, event, counts, alpha=alpha, margins=COARSE) for counts in before]
     bounds += [lower_of(measure, event, counts, alpha=alpha, margins=MARGINS) for counts in last]
-    return {"runs": [counts.runs for counts in prefixes], "bound": _short(bounds)}
+    return {"runs": [counts.runs for counts in prefixes], "bound": short(bounds)}
 
 
 def _some_prefixes(parts: Sequence[Counts], many: int) -> Iterator[Counts]:
@@ -389,7 +393,8 @@ def _digits(values: ArrayLike) -> list[float]:
     return [_one(v) for v in np.asarray(values, dtype=float).tolist()]
 
 
-def _short(values: ArrayLike) -> list[float | None]:
+def short(values: ArrayLike) -> list[float | None]:
+    """Return numbers of five digits, None for one that is not finite."""
     return [_finite(v) for v in np.asarray(values, dtype=float).tolist()]
 
 

@@ -123,8 +123,8 @@ class Block:
         self.plain = all(map(is_plain, (*worlds[0], *worlds[1])))
         self.state: object = None
         self.round = 0
-        self.actions: list[Actions] = []
-        self.values: list[Any] = []
+        self.actions: dict[int, Actions] = {}
+        self.values: dict[int, Any] = {}
 
     def play(self, draws: Draws) -> None:
         """Play all rounds."""
@@ -159,7 +159,7 @@ class Block:
         self.round = t + 1
         self._check_offered(t, played)
         if self.view.actions and t not in self.hidden:
-            self.actions.append(played.copy())
+            self.actions[t] = played.copy()
 
     def _check_offered(self, t: int, played: Actions) -> None:
         """Raise LearnerError where a run plays another arm than its round offers."""
@@ -183,14 +183,16 @@ class Block:
             return
         value = values_of(self.learner, self.view.channel, state)
         if value is not None:
-            self.values.append(value if isinstance(value, list) else np.array(value))
+            self.values[t] = value if isinstance(value, list) else np.array(value)
 
-    def outputs(self) -> Outputs:
-        """Return what is seen of every run."""
-        runs = self.left.size
-        if not any(isinstance(value, list) for value in self.values):
-            rows = [np.atleast_2d(row) for row in (*self.actions, *self.values)]
+    def outputs(self, rounds: int | None = None) -> Outputs:
+        """Return what is seen of every run, in all rounds or in the first ones."""
+        runs, seen_of = self.left.size, len(self.losses[0]) if rounds is None else rounds
+        played = [row for t, row in self.actions.items() if t < seen_of]
+        values = [value for t, value in self.values.items() if t < self.view.updates(seen_of)]
+        if not any(isinstance(value, list) for value in self.values.values()):
+            rows = [np.atleast_2d(row) for row in (*played, *values)]
             return np.concatenate(rows) if rows else np.empty((0, runs))
-        actions = [played.T.tolist() for played in self.actions]
-        seen = {**({"actions": actions} if actions else {}), self.view.channel: self.values}
+        actions = [row.T.tolist() for row in played]
+        seen = {**({"actions": actions} if actions else {}), self.view.channel: values}
         return [{name: [of_round[run] for of_round in rounds] for name, rounds in seen.items()} for run in range(runs)]
