@@ -5,15 +5,20 @@ Each remark is a fact of fresh runs, told with their number. None bounds anythin
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ...learners.blame import MissingExtra, all_ours, extra_or_reason
 from ...learners.protocol import LearnerError
+from ...learners.scalar import Scalar
+from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..encoding.features import Outputs
 from ..play.mechanism_runs import DataPair, join, outputs_of
@@ -81,10 +86,12 @@ def draws_nothing(target: object, play: Callable[[Draws], object], seed: int) ->
 
 def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: Choice) -> Result:
     """Return the result with what runs show of its fault: noise that is fixed, and of a mechanism what differs."""
-    seed, found, missing = audit.budget.seed, list[str](), tuple[MissingExtra, ...]()
+    target = audit.mechanism if not hasattr(audit, "learner") else audit.learner
+    seed, missing, found = audit.budget.seed, tuple[MissingExtra, ...](), _other_epsilon(target, audit.claim)
     if isinstance(audit, LearnerAudit):
-        fixed = draws_nothing(audit.learner, lambda draws: play(audit.learner, choice.losses, draws, FEW), seed)
-        return replace(result, remarks=(FIXED_NOISE,)) if fixed else result
+        if draws_nothing(target, lambda draws: play(audit.learner, choice.losses, draws, FEW), seed):
+            found.append(FIXED_NOISE)
+        return replace(result, remarks=tuple(found))
     mechanism, pair = audit.mechanism, choice.inputs
     if not audit.unseeded and draws_nothing(mechanism, lambda one: outputs_of(mechanism, pair.left, one, FEW), seed):
         found.append(FIXED_NOISE)
@@ -95,6 +102,26 @@ def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: C
         more, missing = extra_or_reason("what differs", look)
         found += more or []
     return replace(result, remarks=tuple(found[:MOST_REMARKS]), missing=(*result.missing, *missing))
+
+
+def _other_epsilon(target: Any, claim: Claim) -> list[str]:
+    """Return that code which is not ours has another epsilon of its own than the claim, which does not set it."""
+    while hasattr(target, "mechanism"):  # played, read or caught for us
+        target = target.mechanism
+    if all_ours(target) and not isinstance(target, Scalar):
+        return []
+    made, values = (target.user_class, target.parameters) if isinstance(target, Scalar) else (target, {})
+    known = {} if isinstance(made, type) else dict(getattr(made, "__dict__", {}))
+    with suppress(TypeError, ValueError):  # of a batched learner, or a C extension: it has no signature
+        known |= {name: one.default for name, one in inspect.signature(made).parameters.items()}
+    known |= values
+    own = {name: known[name] for name in ("epsilon", "eps") if isinstance(known.get(name), int | float)}
+    return [
+        f"its own {name} is {value:g}, and the claim's epsilon {claim.epsilon:g} does not change it: "
+        f"--set {name}={claim.epsilon:g} does"
+        for name, value in own.items()
+        if claim.measure.is_epsilon and not math.isclose(value, claim.epsilon)
+    ]
 
 
 def _always_raises(mechanism: Callable[..., object], pair: DataPair, seed: int) -> list[str]:

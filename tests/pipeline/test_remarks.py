@@ -1,6 +1,8 @@
 """What differs between outputs, in words that fresh runs show; and noise that no generator draws."""
 
 import html
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -145,3 +147,54 @@ def test_every_report_shows_remarks_and_the_pair_that_raises():
     ]
     page = html.unescape(render({"schema": 1, "claims": [claim]}))
     assert all(f"Remark: <bdi>{line}</bdi>" in page for line in lines)
+
+
+def told_of(target, epsilon, **worlds):
+    return falsify(target, Claim(epsilon=epsilon), runs=400, **worlds).remarks
+
+
+def of_one(data, rng, epsilon=1.0):
+    return data[0] + rng.laplace(scale=1 / epsilon)
+
+
+class OfEps:
+    feedback = "bandit"
+
+    def __init__(self, arms, rounds, rng, eps=1.0):
+        self.rng = rng
+
+    def act(self):
+        return int(self.rng.integers(2))
+
+    def update(self, loss):
+        pass
+
+
+@dataclass
+class OfField:
+    epsilon: float = 1.0
+    batched = True
+
+    def __call__(self, data, draws, runs):
+        return data[0] + draws.generator.laplace(scale=1 / self.epsilon, size=runs)
+
+
+DATA = {"left": [1], "right": [0]}
+
+
+@pytest.mark.parametrize(
+    ("target", "worlds", "name"),
+    [
+        (of_one, DATA, "epsilon"),
+        (partial(of_one, epsilon=1.0), DATA, "epsilon"),
+        (OfField(), DATA, "epsilon"),
+        (OfEps, {"rounds": 2}, "eps"),
+        (OfEps, {"rounds": 2, "left": [[1, 1], [0, 0]], "right": [[0, 0], [0, 0]]}, "eps"),
+    ],
+    ids=["function", "partial", "object", "class", "class on rounds"],
+)
+def test_an_epsilon_of_its_own_that_is_not_the_claims_is_told(target, worlds, name):
+    """A claim of .2 about code whose default is 1 was falsified, and nothing said why."""
+    assert told_of(target, 1.0, **worlds) == ()
+    (line,) = told_of(target, 2.0, **worlds)
+    assert line == f"its own {name} is 1, and the claim's epsilon 2 does not change it: --set {name}=2 does"
