@@ -17,6 +17,7 @@ from overclaim.audit.statistics.bounds.one_run import epsilon_one_run, level_one
 from overclaim.audit.statistics.bounds.score_bounds import check_scores
 from overclaim.audit.statistics.canary_words import Design
 from overclaim.audit.statistics.score_certificates import score_certificate
+from overclaim.errors import must_be
 from overclaim.mechanisms.measures.approximate import ApproxDP
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 
@@ -144,7 +145,7 @@ def epsilon_from_scores(
     True
     """
     if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), got {delta!r}")
+        raise must_be("delta", "in [0, 1)", delta)
     certificate = score_certificate(design, ApproxDP(1.0, delta))
     return certificate.lower(*_scores_and_coins(design, scores, included, inserted, held_out), alpha=alpha, seed=seed)
 

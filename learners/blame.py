@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar, cast
 
+from ..errors import about, placed
 from .float_errors import ours, theirs
 from .protocol import LearnerError, LossError
 
@@ -43,8 +44,8 @@ def said(error: BaseException) -> str:
 
 
 def raised(what: str, error: BaseException, more: str = "") -> LearnerError:
-    """Return the LearnerError that says in one line what raised an error of the code under audit."""
-    return LearnerError(f"{what} raised {said(error)}{more}")
+    """Return the LearnerError that says in one line what raised an error of the code under audit, and where."""
+    return placed(about(what, LearnerError(f"{what} raised {said(error)}{more}")), crash_place(error))
 
 
 def frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
@@ -63,6 +64,23 @@ def audited_code(error: BaseException) -> str | None:
         if inside and _of_others(frame):
             return frame.f_code.co_qualname.replace("<locals>.", "")
     return None
+
+
+def crash_place(error: BaseException) -> str:
+    """Return the last line of the target's own file that an error passed through, as `FILE:LINE in NAME()`."""
+    inside, place, trace = False, None, error.__traceback__
+    while trace is not None:
+        code, frame = trace.tb_frame.f_code, trace.tb_frame
+        inside = inside or of_package(_module(frame))
+        if inside and _of_others(frame) and (place is None or place[0] == code.co_filename):
+            place = code.co_filename, trace.tb_lineno, code.co_name
+        trace = trace.tb_next
+    if place is None:
+        return ""
+    file, line, name = place
+    path, here = Path(file), Path.cwd()
+    shown = path.relative_to(here) if path.is_relative_to(here) else path.name if path.is_absolute() else path
+    return f"{shown}:{line}" + (f" in {name}()" if name.isidentifier() else "")
 
 
 def deliberate(error: BaseException) -> bool:

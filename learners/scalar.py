@@ -12,11 +12,12 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import about, hinted, must_be, placed, unknown
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.global_random import drawn_from
 from ..mechanisms.parameters import with_plain_numbers
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
-from .blame import name_of, raised, said
+from .blame import crash_place, name_of, raised, said
 from .checks import check_arms, check_rounds
 from .float_errors import theirs
 from .protocol import Arms, FeedbackKind, Learner, LearnerError
@@ -26,9 +27,11 @@ SIGNATURE = "__init__(self, arms, rounds, rng)"
 #: What a constructor is offered.
 OFFERED = frozenset({"arms", "rounds", "rng"})
 #: What cures a learner or mechanism that draws from global generators.
-GLOBAL_CURE = "code that draws from np.random or random is played with --global-random (global_random=True)"
+GLOBAL_CURE = "`global_random=True` plays code that draws from np.random or random"
 #: What cures one whose randomness nobody can seed.
-OS_CURE = "code whose randomness cannot be seeded is played with --os-random (os_random=True)"
+OS_CURE = "`os_random=True` plays code whose randomness cannot be seeded"
+#: What makes an exception count.
+RAISING_CURE = '`raising="outcome"` takes an exception as an outcome like any other'
 
 
 @dataclass
@@ -93,11 +96,11 @@ class Scalar:
         if lacking:
             takes = f"{self.user_class.__name__}{inspect.signature(self.user_class)}"
             cures = [
-                *(["give n_arms and the like by --set"] if lacking & {"arms", "rounds"} else []),
+                *(["give n_arms and the like by `set`"] if lacking & {"arms", "rounds"} else []),
                 *([GLOBAL_CURE, OS_CURE] if "rng" in lacking else []),
             ]
             lacks = f"it takes no {', '.join(sorted(lacking))}"
-            raise LearnerError(f"{takes} must be {SIGNATURE}, {lacks}: {'; '.join(cures)}")
+            raise hinted(LearnerError(f"{takes} must be {SIGNATURE}: {lacks}"), *cures)
 
     @property
     def _given(self) -> set[str]:
@@ -231,11 +234,14 @@ class Scalar:
         return asked
 
     def _raised(self, method: str, error: BaseException, t: int, run: int) -> LearnerError:
-        return self._error(method, f"raised {said(error)}", t, run)
+        wrong = self._error(method, f"raised {said(error)}", t, run, crash_place(error))
+        counts = isinstance(error, Exception) and not isinstance(error, MemoryError | LearnerError)
+        return hinted(wrong, RAISING_CURE) if counts else wrong
 
-    def _error(self, method: str, what: str, t: int, run: int) -> LearnerError:
+    def _error(self, method: str, what: str, t: int, run: int, place: str = "") -> LearnerError:
         where = f"round {t}, run {run}" if t else f"before round 1, run {run}"
-        return LearnerError(f"{self.user_class.__name__}.{method} {what} ({where})")
+        name = f"{self.user_class.__name__}.{method}"
+        return placed(about(name, LearnerError(f"{name} {what}")), "; ".join(filter(None, (place, where))))
 
 
 def has_channel(learner: object, channel: str) -> bool:
@@ -333,7 +339,7 @@ def _with_plain_arms(learner: Learner) -> Learner:
         object.__setattr__(learner, "arms", int(arms))
     except AttributeError:  # a property
         if arms.itemsize < np.dtype(np.int64).itemsize:
-            raise LearnerError(f"{name_of(learner)}.arms must be an int, got {arms!r}") from None
+            raise must_be(f"{name_of(learner)}.arms", "an int", arms, LearnerError) from None
     return learner
 
 
@@ -350,7 +356,7 @@ def arms_of(learner: object, arms: int | None, length: int | None = None) -> int
     if arms is None:
         return own if isinstance(own, int) else length or 2
     if isinstance(own, int) and isinstance(arms, int | np.integer) and not isinstance(learner, type) and own != arms:
-        raise ValueError(f"arms must be those of the learner, {own}, got {arms!r}")
+        raise must_be("arms", f"those of the learner, {own}", arms)
     return arms
 
 
@@ -439,10 +445,10 @@ def _arguments(make: Callable[..., object], offered: set[str], parameters: Mappi
         raise LearnerError(f"{name} must have {SIGNATURE}, its constructor cannot be read") from None
     named = {p.name: p for p in signature if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     open_ended = any(p.kind is p.VAR_KEYWORD for p in signature)
-    unknown = [key for key in parameters if key in offered or not (open_ended or key in named)]
-    if unknown:
-        takes = ", ".join(sorted(named.keys() - offered)) or "none"
-        raise ValueError(f"{name} takes no parameter {', '.join(unknown)}; it takes {takes}")
+    others = [key for key in parameters if key in offered or not (open_ended or key in named)]
+    if others:
+        takes = sorted(named.keys() - offered)
+        raise unknown(f"{name} takes no parameter", others[0], takes, f"it takes {', '.join(takes) or 'none'}")
     missing = [p.name for p in named.values() if p.default is p.empty and p.name not in {*offered, *parameters}]
     # Other names in place of the offered ones are another constructor, not a parameter left out.
     if "rng" in missing and not isinstance(make, type):
@@ -451,8 +457,9 @@ def _arguments(make: Callable[..., object], offered: set[str], parameters: Mappi
             "rounds that returns a batched learner"
         )
     if missing and (open_ended or parameters or "rng" not in offered or offered <= named.keys()):
-        sets = " ".join(f"--set {parameter}=..." for parameter in missing)
-        raise ValueError(f"{name} needs a value for {', '.join(missing)}: {sets}, or a default")
+        sets = " ".join(f"`set={parameter}=...`" for parameter in missing)
+        error = ValueError(f"{name} needs a value for {' and '.join(missing)}")
+        raise hinted(error, f"give {sets}, or a default in the code")
     return offered if open_ended and "rng" in offered else offered & named.keys()
 
 
@@ -474,7 +481,7 @@ def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool 
         got = repr(said) if isinstance(said, str) else "none" if said is None else type(said).__name__
         before = isinstance(learner, type) and not isinstance(said, str)
         where = ": it is read from the class, before an object is made" if before else ""
-        raise LearnerError(f"{name}.feedback must be one of {', '.join(map(repr, KINDS))}, got {got}{where}")
+        raise LearnerError(f"{name}.feedback must be one of {', '.join(map(repr, KINDS))}; got {got}{where}")
 
 
 def _check_runs(name: str, method: object) -> None:

@@ -17,7 +17,7 @@ from types import (
 from typing import Any
 
 _ROOT = __name__.rpartition(".learners.")[0]
-_ROOMS = (f"{_ROOT}.learners.", f"{_ROOT}.mechanisms.")
+_ROOMS = (f"{_ROOT}.learners.", f"{_ROOT}.mechanisms.", f"{_ROOT}.errors")
 #: Faults planted in subclasses of ours: they inherit abilities that were tested with their parents.
 _PLANTED = f"{_ROOT}.learners.planted."
 #: Whose functions and classes our code calls.

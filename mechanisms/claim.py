@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TypedDict
 
+from ..errors import must_be, must_be_one_of
 from .measures.approximate import ApproxDP
 from .measures.measure import Measure
 from .relation import Relation, by_function
@@ -101,7 +102,7 @@ class Claim:
             loss_range(losses)
         for name, names in (("surface", VIEWS), ("raising", RAISING)):
             if fields[name] not in names:
-                raise ValueError(f"{name} must be one of {', '.join(names)}, got {fields[name]!r}")
+                raise must_be_one_of(name, names, fields[name])
         if not by_function(neighbours):
             fields["neighbours"] = str(Relation.parse(neighbours))
         fields |= {"measure": _stated(epsilon, delta, measure), "source": source}
@@ -146,14 +147,13 @@ def loss_range(losses: object) -> tuple[float, float]:
         return -math.inf, math.inf
     kind, *ends = losses.split(":") if isinstance(losses, str) else [""]
     if kind != "box":
-        known = ", ".join((*LOSS_SET_NAMES, *OWN_LOSSES))
-        raise ValueError(f"losses must be one of {known}, got {losses!r}")
+        raise must_be_one_of("losses", (*LOSS_SET_NAMES, *OWN_LOSSES), losses)
     try:
         low, high = map(float, ends)
     except ValueError:
         low, high = math.nan, math.nan
     if not -math.inf < low < high < math.inf:
-        raise ValueError(f"losses box:LOW:HIGH needs two finite numbers, the lower one first, got {losses!r}")
+        raise must_be("losses", "box:LOW:HIGH with two finite numbers, the lower one first", losses)
     return low, high
 
 
@@ -161,7 +161,7 @@ def check_claim(claim: object) -> None:
     """Raise ValueError unless it is a `Claim`."""
     if not isinstance(claim, Claim):
         such = f"Claim(measure={claim!r})" if isinstance(claim, Measure) else "Claim(epsilon=1.0)"
-        raise ValueError(f"claim must be a Claim, such as {such}, got {claim!r}")
+        raise must_be("claim", f"a Claim, such as {such}", claim)
 
 
 def _stated(epsilon: float | None, delta: float | None, measure: Measure | None) -> Measure:
@@ -171,7 +171,7 @@ def _stated(epsilon: float | None, delta: float | None, measure: Measure | None)
             raise ValueError("a claim needs an epsilon or a measure, got neither")
         return ApproxDP(epsilon, 0.0 if delta is None else delta)
     if not isinstance(measure, Measure):
-        raise ValueError(f"measure must be a Measure, such as GDP(1.0), got {measure!r}")
+        raise must_be("measure", "a Measure, such as GDP(1.0)", measure)
     if epsilon is None and delta is None:
         return measure
     if not isinstance(measure, ApproxDP):

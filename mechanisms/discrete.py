@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import must_be
 from .draws import Draws
 from .parameters import check_positive
 
@@ -51,7 +52,7 @@ def discrete_laplace(scale: Fraction, size: int, generator: np.random.Generator)
     """
     t, s = scale.numerator, scale.denominator
     if not 0 < t <= _LARGEST or s > _LARGEST:
-        raise ValueError(f"scale must be positive with numerator and denominator at most 2**31, got {scale}")
+        raise must_be("scale", "positive with numerator and denominator at most 2**31", scale)
     noise = np.zeros(size, dtype=np.int64)
     open_runs = np.arange(size)
     while open_runs.size:
@@ -97,7 +98,7 @@ class DiscreteGaussianNoise:
         """Return draws by rejection from discrete Laplace noise ([1]_, Algorithm 3)."""
         n, d = self.sigma.numerator, self.sigma.denominator
         if not 0 < n <= 2**15 or d > 2**15:
-            raise ValueError(f"sigma must be positive with numerator and denominator at most 2**15, got {self.sigma}")
+            raise must_be("sigma", "positive with numerator and denominator at most 2**15", self.sigma)
         t = n // d + 1
         noise = np.zeros(math.prod(shape), dtype=np.int64)
         open_runs = np.arange(noise.size)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ..errors import must_be, must_be_one_of
 from .claim import Claim
 from .measures.approximate import ApproxDP
 from .measures.measure import is_number
@@ -64,13 +65,13 @@ class DPSGD:
 
     def __post_init__(self) -> None:
         if not (is_number(self.noise_multiplier) and self.noise_multiplier > 0):
-            raise ValueError(f"noise_multiplier must be positive and finite, got {self.noise_multiplier!r}")
+            raise must_be("noise_multiplier", "positive and finite", self.noise_multiplier)
         if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise ValueError(f"steps must be a whole number of at least 1, got {self.steps!r}")
+            raise must_be("steps", "a whole number of at least 1", self.steps)
         if not (is_number(self.delta) and 0 < self.delta < 1):
-            raise ValueError(f"delta must be in (0, 1), got {self.delta!r}")
+            raise must_be("delta", "in (0, 1)", self.delta)
         if self.relation not in _RELATIONS:
-            raise ValueError(f"relation must be one of {', '.join(_RELATIONS)}, got {self.relation!r}")
+            raise must_be_one_of("relation", _RELATIONS, self.relation)
         _ = self.rate
 
     @classmethod
@@ -96,7 +97,7 @@ class DPSGD:
         except ValueError:
             rate = -1.0
         if not 0 < rate <= 1:
-            raise ValueError(f"sampling must be poisson:RATE, with a rate in (0, 1], or full, got {self.sampling!r}")
+            raise must_be("sampling", "poisson:RATE, with a rate in (0, 1], or full", self.sampling)
         return rate
 
     @property
@@ -155,7 +156,7 @@ def read_configuration(text: str) -> dict[str, object]:
     for part in text.split(","):
         name, sign, value = (piece.strip() for piece in part.partition("="))
         if not (name and sign and value):
-            raise ValueError(f"dp_sgd must be NAME=VALUE with commas between them, as in {EXAMPLE}, got {part!r}")
+            raise must_be("dp_sgd", f"NAME=VALUE with commas between them, as in {EXAMPLE}", part)
         if name in settings:
             raise ValueError(f"dp_sgd: {name} is given twice")
         settings[name] = _number(value)

@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import must_be
+
 Floats = NDArray[np.float64]
 Outcome = TypeVar("Outcome")
 #: What is added to the part of a key for a second call on the same draws: no part is so large.
@@ -80,7 +82,7 @@ class Draws:
 
     def __init__(self, seed: int, stage: int = 0, pair: int = 0, part: int = 0, block: int = 0) -> None:
         if seed < 0:
-            raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
+            raise must_be("seed", "a non-negative integer", seed)
         self.key = (int(seed), int(stage), int(pair), int(part), int(block))
 
     def continued(self) -> Draws:

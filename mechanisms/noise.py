@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import gammaln, ndtr
 
+from ..errors import must_be
 from .draws import Draws, Floats
 from .elementary import cos_turns, log
 from .philox import LANES, Stream, draw
@@ -75,9 +76,9 @@ def _divided(scale: float, factor: float) -> float:
 
 def _check_scale(name: str, scale: float) -> None:
     if not (scale >= 0 and math.isfinite(scale)):
-        raise ValueError(f"{name} must be finite and at least 0, got {scale!r}")
+        raise must_be(name, "finite and at least 0", scale)
     if scale and not 1 / LARGEST <= scale <= LARGEST:
-        raise ValueError(f"{name} must be 0, or from {1 / LARGEST:g} to {LARGEST:g}, got {scale!r}")
+        raise must_be(name, f"0, or from {1 / LARGEST:g} to {LARGEST:g}", scale)
 
 
 def _over_coordinates(values: Floats) -> Floats:
@@ -234,7 +235,7 @@ class L2Laplace:
     def __post_init__(self) -> None:
         _check_scale("scale", self.scale)
         if self.dim < 1:
-            raise ValueError(f"dim must be at least 1, got {self.dim!r}")
+            raise must_be("dim", "at least 1", self.dim)
 
     def sample(self, shape: Shape, draws: Draws) -> Floats:
         """Return draws of shape (dim, runs)."""

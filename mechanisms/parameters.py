@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..errors import must_be
+
 Recipe = TypeVar("Recipe")
 
 #: The package, whose dataclasses are made anew from their fields.
@@ -22,22 +24,22 @@ LEAST, MOST = 1e-140, 1e140
 def check_count(name: str, value: object) -> None:
     """Raise ValueError unless the value is an integer in 1..`LARGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= LARGEST:
-        raise ValueError(f"{name} must be an integer in 1..{LARGEST}, got {value!r}")
+        raise must_be(name, f"an integer in 1..{LARGEST}", value)
 
 
 def check_finite(name: str, value: object) -> None:
     """Raise ValueError unless the value is a finite number."""
     if not is_finite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r}")
+        raise must_be(name, "a finite number", value)
 
 
 def check_positive(name: str, value: float | Fraction, *, least: float = LEAST, most: float = MOST) -> None:
     """Raise ValueError unless the value is a positive, finite number that can be computed with."""
     if not is_finite(value) or not value > 0:
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        raise must_be(name, "positive and finite", value)
     if not least <= float(value) <= most:  # the limits are beyond some of NumPy's floats
         bound = f"at least {least:g}" if value < least else f"at most {most:g}"
-        raise ValueError(f"{name} must be {bound}, got {value!r}")
+        raise must_be(name, bound, value)
 
 
 def is_finite(value: object) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import must_be
 from .discrete import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from .draws import Floats
 from .noise import Gaussian, Laplace
@@ -98,7 +99,7 @@ def randomised_response(category: int, categories: int, epsilon: float, rng: np.
         raise ValueError(f"category must be in 0..categories - 1, of at least 2, got {category!r} of {categories!r}")
     check_finite("epsilon", epsilon)
     if epsilon < 0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon!r}")
+        raise must_be("epsilon", "at least 0", epsilon)
     law = np.full(categories, math.exp(-epsilon))
     law[category] = 1.0
     return _choice(law / law.sum(), rng, "randomised_response")
@@ -122,7 +123,7 @@ def exponential_mechanism(
     check_positive("sensitivity", sensitivity)
     scores = np.asarray(utilities, dtype=float)
     if scores.ndim != 1 or not scores.size or not np.isfinite(scores).all():
-        raise ValueError(f"utilities must be a finite number for each candidate, got {utilities!r}")
+        raise must_be("utilities", "a finite number for each candidate", utilities)
     law = np.exp((scores - scores.max()) * (epsilon / (2 * sensitivity)))
     return _choice(law / law.sum(), rng, "exponential_mechanism")
 

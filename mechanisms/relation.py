@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
+from ..errors import must_be, must_be_one_of
+
 #: What stands before the name of a function that says which inputs are neighbours.
 BY_FUNCTION = "function "
 #: The largest number of records, rounds or users' rounds that a relation may name.
@@ -47,7 +49,7 @@ class Relation:
     'l2:0.5'
     >>> Relation.parse("l2")
     Traceback (most recent call last):
-    overclaim.mechanisms.relation.RelationError: l2 needs a distance, as in l2:0.5
+    overclaim.mechanisms.relation.RelationError: neighbours must be l2:D with a distance, as in l2:0.5, got 'l2'
     """
 
     name: str
@@ -71,15 +73,15 @@ class Relation:
         name, colon, number = str(text).partition(":")
         known = _KNOWN.get(name) if isinstance(text, str) else None
         if known is None:
-            raise RelationError(f"neighbours must be one of {', '.join(relation_names())}, got {text!r}")
+            raise must_be_one_of("neighbours", relation_names(), text, RelationError)
         if known.change == "within":
             return replace(known, distance=_distance(name, number))
         if not colon:
             return known
         if name not in _COUNTED:
-            raise RelationError(f"{name} takes no number, got {text!r}")
+            raise must_be("neighbours", f"{name} without a number", text, RelationError)
         if not re.fullmatch(r"[1-9]\d*", number, re.ASCII) or int(number) > MOST:
-            raise RelationError(f"{name}:K needs a whole number from 1 to {MOST}, got {text!r}")
+            raise must_be("neighbours", f"{name}:K with a whole number from 1 to {MOST}", text, RelationError)
         # All of a user's rounds, unless rounds do not say whose they are: then up to so many.
         return replace(known, most=int(number))
 
@@ -196,11 +198,11 @@ def neighbours_words(neighbours: str, *, data: bool = False) -> str:
 
 def _distance(name: str, number: str) -> str:
     if not number:
-        raise RelationError(f"{name} needs a distance, as in {name}:0.5")
+        raise must_be("neighbours", f"{name}:D with a distance, as in {name}:0.5", name, RelationError)
     try:
         distance = Decimal(number)
     except InvalidOperation:
         distance = Decimal("NaN")
     if not distance.is_finite() or distance <= 0:
-        raise RelationError(f"{name}:D needs a positive, finite distance, got {name}:{number}")
+        raise must_be("neighbours", f"{name}:D with a positive, finite distance", f"{name}:{number}", RelationError)
     return number

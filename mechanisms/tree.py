@@ -8,6 +8,7 @@ from functools import cache, partial
 
 import numpy as np
 
+from ..errors import must_be
 from .draws import Draws, Floats
 from .noise import Block, Blocks, Gaussian, Laplace, Noise, gaussian_block
 from .philox import LANES, Stream
@@ -27,7 +28,7 @@ def depth(horizon: int) -> int:
     [0, 1, 3, 4]
     """
     if horizon < 1:
-        raise ValueError(f"horizon must be at least 1, got {horizon!r}")
+        raise must_be("horizon", "at least 1", horizon)
     return (horizon - 1).bit_length()
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, update_wrapper
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
+from ..errors import hinted, must_be, unknown
+
 Target = TypeVar("Target")
 
 
@@ -80,7 +82,7 @@ def _fields(target: object) -> dict[str, Any]:
 
 def _check_factor(factor: float) -> None:
     if not (factor >= 1 and math.isfinite(factor)):
-        raise ValueError(f"the factor that noise is divided by must be at least 1 and finite, got {factor!r}")
+        raise must_be("the factor that noise is divided by", "at least 1 and finite", factor)
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class NoiseParameter:
         """
         name = text.removeprefix("1/")
         if not name.isidentifier():
-            raise ValueError(f"weaken must be NAME, to be multiplied by the factor, or 1/NAME, got {text!r}")
+            raise must_be("weaken", "NAME, to be multiplied by the factor, or 1/NAME", text)
         return cls(name, name != text)
 
     def __str__(self) -> str:
@@ -123,7 +125,7 @@ class NoiseParameter:
         if isinstance(value, str):
             value = _read(value)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"weaken: {self.name} must be a finite number, got {value!r}")
+            raise must_be(f"weaken: {self.name}", "a finite number", value)
         return value / factor if self.inverse else value * factor
 
 
@@ -145,11 +147,10 @@ def default_of(make: Callable[..., object], name: str, given: Collection[str]) -
     known = {key: each for key, each in inspect.signature(make).parameters.items() if key not in given}
     called = getattr(make, "__name__", type(make).__name__)
     if name not in known:
-        near = ", ".join(known) or "none"
-        raise ValueError(f"weaken: {called} has no parameter {name!r}; it has {near}")
+        raise unknown(f"weaken: {called} has no parameter", name, known, f"it has {', '.join(known) or 'none'}")
     default = known[name].default
     if default is inspect.Parameter.empty:
-        raise ValueError(f"weaken: {name} of {called} has no default: give it a value")
+        raise hinted(ValueError(f"weaken: {name} of {called} has no default"), f"give it a value: `set={name}=...`")
     return default
 
 
@@ -169,9 +170,9 @@ def with_settings(target: Any, values: Mapping[str, object]) -> Any:
     known = list(inspect.signature(target).parameters.values())
     named = [one.name for one in known[1:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
     named = [name for name in named if name != "rng"]
-    unknown = [name for name in values if name not in named]
-    if unknown and not any(one.kind is one.VAR_KEYWORD for one in known):
-        raise ValueError(f"{called} takes no parameter {', '.join(unknown)}; it takes {', '.join(named) or 'none'}")
+    others = [name for name in values if name not in named]
+    if others and not any(one.kind is one.VAR_KEYWORD for one in known):
+        raise unknown(f"{called} takes no parameter", others[0], named, f"it takes {', '.join(named) or 'none'}")
     made = update_wrapper(partial(target, **values), target)
     del made.__wrapped__  # whose signature has these keywords still
     return made

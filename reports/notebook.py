@@ -11,6 +11,7 @@ import numpy as np
 from ..audit.play.pairs import Pair
 from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.canary_words import METHOD as SCORES
+from ..errors import must_be_one_of
 from ..mechanisms.relation import neighbours_words
 from .extras import Extras, translated
 from .formats import figures, html, ruler
@@ -62,7 +63,7 @@ def result_plot(result: Result, kind: Kind | None = None) -> Plot:
     """
     kind = kind or ("ruler" if result.canaries is None else "roc")
     if kind not in get_args(Kind):
-        raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}")
+        raise must_be_one_of("kind", get_args(Kind), kind)
     record = legible_claim(record_of(result))
     if kind == "ruler":
         return Plot(ruler.picture([record], title=(words := ruler.row(record).alternative)), words)

@@ -65,6 +65,9 @@ class Said(TypedDict, total=False):
     message: str
     replay: str
     reason: str
+    # Of an error: the line of the target that raised it, and what to do.
+    where: str
+    hint: str
     # Of a finding: its claim (`identity.mark`), and the claim's name where the target has several.
     claim: str
     label: str

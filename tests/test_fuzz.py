@@ -17,7 +17,7 @@ from overclaim.audit.plans.plan_schema import example
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.one_shot.zoo import zoo
 from overclaim.reports.command_line.console import Failure, clear_errors
-from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.command_line import error_lines, overclaim
 from overclaim.tests.support.fuzzing import cases, numbers, scalars, values
 
 
@@ -101,8 +101,9 @@ def answer(*words):
     if result.exit_code in (2, 4):
         lines = [line for line in result.stderr.splitlines() if line]
         assert lines, words
-        assert lines[-1].startswith("overclaim: ")
-        assert len(lines[-1]) < 2000
+        (line,) = [line for line in lines if line.startswith("overclaim: error: ")]
+        assert error_lines("\n".join(lines[lines.index(line) :])) == 1
+        assert max(map(len, lines)) < 2000
     return result
 
 

@@ -53,6 +53,7 @@ def test_it_holds_every_file_of_the_repository_and_nothing_else(tmp_path):
         "__init__.py",
         "__main__.py",
         "bounds.py",
+        "errors.py",
         "json_schema.py",
         "lazy.py",
         "py.typed",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import hinted, must_be, placed
 from ...learners.blame import blaming, name_of, raised
 from ...learners.checks import check_whole
 from ...learners.problems.losses import Loss, feedback
@@ -124,9 +125,9 @@ def check_learner(
     """
     rounds, runs = check_whole("rounds", rounds), check_whole("runs", runs)
     if rounds < _ROUNDS:
-        raise ValueError(f"rounds must be at least {_ROUNDS}, got {rounds!r}")
+        raise must_be("rounds", f"at least {_ROUNDS}", rounds)
     if runs < 2:
-        raise ValueError(f"runs must be at least 2, got {runs!r}")
+        raise must_be("runs", "at least 2", runs)
     learner = as_learner(learner_or_class, arms=arms, rounds=rounds, **dict[str, Any](parameters or {}))
     pair = _pair(losses, rounds, learner.arms, seed)
     _check_fresh(learner, pair, seed, runs)
@@ -186,15 +187,13 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     _played(learner, feed, 1, 1, draws_of(seed, LearnerBlock.BETWEEN))
     again, traces = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
     if (where := _difference(first, again)) is not None:
-        raise LearnerError(
-            f"{name} keeps state between runs, or draws from elsewhere than its own generator: "
-            f"the same block played again gave other actions (round {where[0]}, run {where[1]}){_cure(learner)}"
-        )
+        elsewhere = f"{name} keeps state between runs, or draws from elsewhere than its own generator"
+        wrong = LearnerError(f"{elsewhere}: the same block played again gave other actions")
+        raise placed(hinted(wrong, *_cure(learner)), f"round {where[0]}, run {where[1]}")
     varied = _difference(first, np.broadcast_to(first[..., :1], first.shape)) is not None
     if varied and _difference(first, other) is None:
-        raise LearnerError(
-            f"{name} draws from a generator with a fixed seed: two blocks gave the same actions{_cure(learner)}"
-        )
+        wrong = LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
+        raise hinted(wrong, *_cure(learner))
     if isinstance(learner, Scalar):
         check_not_pushed_out(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few).actions)
     _check_interaction(learner, pair, first, traces, seed)
@@ -239,17 +238,17 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
     )
     if np.array_equal(traces, new_traces):
         if (where := _difference(first[..., kept], second[..., kept])) is not None:
-            raise LearnerError(f"{fed} (round {where[0]}, run {where[1]}){_cure(learner)}")
+            raise placed(hinted(LearnerError(fed), *_cure(learner)), f"round {where[0]}, run {where[1]}")
     # Where the number of draws depends on the losses, the same key no longer means the same draws: compare the laws.
     elif homogeneity_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
-        raise LearnerError(f"{fed} in law{_cure(learner)}")
+        raise hinted(LearnerError(f"{fed} in law"), *_cure(learner))
 
 
-def _cure(learner: Learner) -> str:
+def _cure(learner: Learner) -> tuple[str, ...]:
     """Return what cures global randomness, of a plain class: its runs share a global generator, seeded or not."""
     if not isinstance(learner, Scalar):
-        return ""
-    return f"; {OS_CURE}" if learner.global_random else f"; {GLOBAL_CURE}, {OS_CURE}"
+        return ()
+    return (OS_CURE,) if learner.global_random else (GLOBAL_CURE, OS_CURE)
 
 
 def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:

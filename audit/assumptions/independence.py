@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from ...errors import hinted
 from ...learners.abilities import is_ours
 from ...learners.blame import name_of
 from ...learners.protocol import Learner, LearnerError
-from ...learners.scalar import GLOBAL_CURE, Scalar
+from ...learners.scalar import GLOBAL_CURE, OS_CURE, Scalar
 from ...mechanisms.draws import Floats
 from ..encoding.encoder import Encoder
 from ..encoding.features import Labels, Outputs
@@ -65,11 +66,9 @@ _FEW = 8
 
 _STATE = (
     "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator alone "
-    "and keep no state. "
-    + GLOBAL_CURE
-    + ". One whose randomness cannot be seeded, or whose last digits vary, as those of sums on a GPU "
-    "may, is audited with os_random=True (--os-random)"
+    "and keep no state"
 )
+_STATE_CURES = GLOBAL_CURE, f"{OS_CURE}, or whose last digits vary, as those of sums on a GPU may"
 _ALIKE = "the runs of the mechanism share randomness"
 
 
@@ -101,7 +100,7 @@ def check_replay(
     _played(mechanism, pair, seed, MechanismBlock.BETWEEN, 1)
     again = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
     if first != again or before not in (None, first):
-        raise LearnerError(_STATE)
+        raise hinted(LearnerError(_STATE), *_STATE_CURES)
     return first
 
 
@@ -130,7 +129,7 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
         _played(twin, pair, seed, block, _FEW)
     alike = _played(twin, pair, seed, MechanismBlock.FIRST, 1) == first
     if not alike or len({_played(one, pair, seed, MechanismBlock.AFTERWARDS, _FEW) for one in (twin, mechanism)}) > 1:
-        raise LearnerError(_STATE)
+        raise hinted(LearnerError(_STATE), *_STATE_CURES)
 
 
 def _copy(mechanism: object) -> object:

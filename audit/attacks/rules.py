@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ...learners.abilities import decisions
 from ...mechanisms.draws import Floats
 from ..encoding.encoder import rows_of, vectors
@@ -49,7 +50,7 @@ def _letters(sides: Sides) -> str:
 
 def _read_letters(says: object) -> Sides:
     if not isinstance(says, str) or not says or set(says) - set(_SIDES):
-        raise NotFrozenError(f"says must be letters of l, r and -, got {str(says)[:40]!r}")
+        raise must_be("says", "letters of l, r and -", str(says)[:40], NotFrozenError)
     return np.array([_SIDES[letter] for letter in says], dtype=np.int8)
 
 

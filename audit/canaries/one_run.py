@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ...learners.abilities import batch_of
 from ...learners.blame import blaming
 from ...learners.problems.losses import feedback
@@ -110,7 +111,7 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     batch = batch_of(learner)
     canaries = (rounds - 1) // batch * batch
     if canaries < 1:
-        raise ValueError(f"rounds must be more than {batch}, for a later action to guess from, got {rounds!r}")
+        raise must_be("rounds", f"more than {batch}, for a later action to guess from", rounds)
     practised = [
         _practise(learner, sides, _run(learner, sides, rounds, canaries, Draws(seed, Stage.TRAIN, i)))
         for i, sides in enumerate(differing_losses(claim, learner.arms))

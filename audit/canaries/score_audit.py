@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from ...errors import exclude, hinted, must_be_one_of, not_given, takes_no
 from ...mechanisms.claim import Claim, check_claim
 from ..execution.execution import Budget
 from ..play.mechanism_runs import DataPair
@@ -91,7 +92,7 @@ def audit_scores(
     elif scores is included is None:
         canaries = of_samples(design, inserted, held_out, seed=budget.seed)
     else:
-        raise ValueError("give either scores and included, or inserted and held_out")
+        raise exclude("`scores` and `included`", "`inserted` and `held_out`")
     return concluded(canaries, claim, budget, began)
 
 
@@ -100,7 +101,7 @@ def check_scored(claim: Claim) -> None:
     usual = Claim(measure=claim.measure)
     for name in ("losses", "surface", "raising"):
         if (said := getattr(claim, name)) != getattr(usual, name):
-            raise ValueError(f"a claim that scores of canaries test takes no {name}, got {said!r}")
+            raise takes_no("the claim is tested by scores of canaries", [f'{name}="{said}"'])
 
 
 def check_design(design: object) -> None:
@@ -108,13 +109,13 @@ def check_design(design: object) -> None:
     if design is None:
         raise ValueError(NO_DESIGN)
     if design not in DESIGNS:
-        raise ValueError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}")
+        raise must_be_one_of("design", DESIGNS, design)
 
 
 def of_coins(design: Design, scores: Any, included: Any, *, seed: int = 0) -> CanaryScores:
     """Return canaries with their coins, of one training or of several; raise ValueError for what cannot be."""
     if included is None:
-        raise ValueError("scores need included: for each canary 1 if it was in the data, else 0")
+        raise not_given("included", "give `included`: for each canary 1 if it was in the data, else 0")
     rows, kinds = (_trainings(name, given) for name, given in (("scores", scores), ("included", included)))
     if len(rows) != len(kinds):
         raise ValueError(f"included must have as many trainings as scores, {len(rows)}, got {len(kinds)}")
@@ -130,11 +131,10 @@ def of_coins(design: Design, scores: Any, included: Any, *, seed: int = 0) -> Ca
 def of_samples(design: Design, inserted: Any, held_out: Any, *, seed: int = 0) -> CanaryScores:
     """Return canaries of two samples of independent scores; raise ValueError for what cannot be."""
     if design == ONE_RUN:
-        raise ValueError(
-            "one-run takes scores and included, and no inserted and held_out: each canary has a coin of its own"
-        )
+        error = takes_no("each canary of one run has a coin of its own", ["inserted", "held_out"])
+        raise hinted(error, "give `scores` and `included`")
     if inserted is None or held_out is None:
-        raise ValueError("give scores and included, or both inserted and held_out")
+        raise not_given("a sample of scores", "give `scores` and `included`, or both `inserted` and `held_out`")
     _check_both_kinds(np.size(inserted), np.size(held_out))
     sides = [check_scores(name, side) for name, side in (("inserted", inserted), ("held_out", held_out))]
     coins = np.arange(sides[0].size + sides[1].size) < sides[0].size
@@ -163,10 +163,8 @@ def check_fair(inserted: int, many: int) -> None:
     rarer = min(inserted, many - inserted)
     p = min(1.0, 2 * float(special.bdtr(rarer, many, 0.5)))
     if p < UNFAIR:
-        raise ValueError(
-            f"these coins were not fair: {inserted:,} of {many:,} canaries were included (p-value {p:.1g}); one-run "
-            "needs a fair coin for each canary"
-        )
+        uneven = f"{inserted:,} of {many:,} canaries were included (p-value {p:.1g})"
+        raise hinted(ValueError(f"these coins were not fair: {uneven}"), "one-run needs a fair coin for each canary")
 
 
 def concluded(canaries: CanaryScores, claim: Claim, budget: Budget, began: float, *, attack: str = "scores") -> Result:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ...learners.abilities import batch_of, decisions
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.view import ACTIONS, View
@@ -148,7 +149,7 @@ class Frozen:
         except (KeyError, TypeError, ValueError) as error:
             raise NotFrozenError(f"the baseline's counts cannot be read: {error}") from None
         if not 0 < share < 1:
-            raise NotFrozenError(f"the baseline's share must be in (0, 1), got {share}")
+            raise must_be("the baseline's share", "in (0, 1)", share, NotFrozenError)
         return cls(rule, share, counts)
 
     def again(

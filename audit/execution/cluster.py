@@ -22,6 +22,7 @@ from functools import cache, lru_cache, partial
 from itertools import count
 from typing import Any
 
+from ...errors import must_be
 from .provenance import digest, own_code, packages
 from .window import Window
 from .workers import Failed, Item, Result, attempt, unwrapped
@@ -77,7 +78,7 @@ class Cluster:
     def __post_init__(self) -> None:
         address = re.fullmatch(r"(tcp|tls)://[^\s/]+:(\d{1,5})", str(self.scheduler))
         if not address or int(address[2]) > 65535:
-            raise ValueError(f"a scheduler's address must be tcp://HOST:PORT, got {self.scheduler!r}")
+            raise must_be("a scheduler's address", "tcp://HOST:PORT", self.scheduler)
 
     def check(self) -> None:
         """Ask every worker what its results depend on, before anything is computed.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from ...errors import must_be, must_be_one_of
 from ...learners.checks import check_whole
 from ...mechanisms.parameters import is_finite
 from ..statistics.events import Counts
@@ -25,7 +26,7 @@ def check_confidence(confidence: float) -> None:
     known = is_finite(confidence)
     if not known or not 0 < 1 - confidence < 1:
         where = "farther from 0 and 1 than floating point" if known and 0 < confidence < 1 else "in (0, 1)"
-        raise ValueError(f"confidence must be {where}, got {confidence!r}")
+        raise must_be("confidence", where, confidence)
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,13 @@ class Budget:
             try:
                 object.__setattr__(self, name, operator.index(value))  # NumPy's integers overflow
             except TypeError:
-                raise ValueError(f"{name} must be a whole number, got {value!r}") from None
+                raise must_be(name, "a whole number", value) from None
             if not value <= LARGEST:  # a record's numbers are exact in every language
-                raise ValueError(f"{name} must be below 2^53, got {value!r}")
+                raise must_be(name, "below 2^53", value)
         if self.seed < 0:
-            raise ValueError(f"seed must be at least 0, got {self.seed!r}")
+            raise must_be("seed", "at least 0", self.seed)
         if self.stop not in STOPS:
-            raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {self.stop!r}")
+            raise must_be_one_of("stop", STOPS, self.stop)
 
     @property
     def alpha(self) -> float:
@@ -80,7 +81,7 @@ class Budget:
     def of_at_least(self, runs: int) -> Budget:
         """Return the budget; raise ValueError if it has fewer runs."""
         if self.runs < runs:
-            raise ValueError(f"runs must be at least {runs}, got {self.runs!r}")
+            raise must_be("runs", f"at least {runs}", self.runs)
         return self
 
 
@@ -186,9 +187,9 @@ class Execution:
     def __post_init__(self) -> None:
         object.__setattr__(self, "jobs", check_whole("jobs", self.jobs))
         if not isinstance(self.cluster, Cluster | None):
-            raise ValueError(f"cluster must be a Cluster, as Cluster('tcp://HOST:PORT'), got {self.cluster!r}")
+            raise must_be("cluster", "a Cluster, as Cluster('tcp://HOST:PORT')", self.cluster)
         if self.memory is not None and not hasattr(self.memory, "recall"):
-            raise ValueError(f"memory must be a Memory, got {self.memory!r}")
+            raise must_be("memory", "a Memory", self.memory)
 
     def inside(self, prefix: str) -> Execution:
         """Return the same for an audit inside this one, whose stages have names of their own in the memory."""

@@ -18,7 +18,7 @@ from ..play.transcripts import blocks
 from ..statistics import sequential
 from ..statistics.events import Certificate, Counts, Event, count
 from ..statistics.graded_bets import by_grade
-from .frame import Audit, Certified, Choice
+from .frame import Audit, Certified, Choice, too_few_runs
 
 #: The two worlds, and runs of a block as the audited thing shows them.
 Worlds = TypeVar("Worlds")
@@ -115,8 +115,7 @@ def until_falsified(game: Anytime[Worlds, Played], options: Sequence[Worlds]) ->
     pair, index, searched = game.find_pair(options)
     claimed, budget = audit.claim.epsilon, audit.budget.runs - searched
     if budget < FEWEST:
-        many = f"choosing among {len(options)} pairs takes {searched}"
-        raise ValueError(f"runs must be at least {searched + FEWEST}, got {audit.budget.runs}: {many}")
+        raise too_few_runs(audit.budget.runs, searched, FEWEST, len(options))
     trained = game.trained(pair)
     first = min(FIRST, max(10, budget // 4)) if trained else 0
     planned = epochs(first, budget)

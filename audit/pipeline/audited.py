@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from ...errors import takes_no
 from ...learners.blame import blaming, extra_or_reason, name_of
 from ...learners.scalar import is_mechanism
 from ...mechanisms.claim import Claim
@@ -37,8 +38,8 @@ NOT_OF = {
 }
 #: What each of them takes in their place.
 TAKES = {
-    "mechanism": "; its inputs are left and right, pairs or inputs",
-    "learner": "; that is for mechanisms",
+    "mechanism": "its inputs are `left` and `right`, `pairs` or `inputs`",
+    "learner": "they are for mechanisms",
     "training": "",
 }
 #: Reads what is given for one kind of target and worlds.
@@ -62,7 +63,7 @@ def refuse(target: object, kind: str, execution: Execution, given: Given) -> Non
     """Raise ValueError for what targets of this kind do not take: it would not be heeded."""
     said = {**vars(given), "fast": execution.fast}
     if names := [name for name in NOT_OF[kind] if said[name] not in (None, False)]:
-        raise ValueError(f"{name_of(target)} is a {kind}: it takes no {', '.join(names)}{TAKES[kind]}")
+        raise takes_no(f"{name_of(target)} is a {kind}", names, TAKES[kind])
 
 
 @blaming

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
+from ...errors import must_be
 from ...learners.abilities import has_grid_law
 from ...learners.blame import extra_or_reason
 from ...learners.protocol import Learner
@@ -97,7 +98,7 @@ def weakening(
     elif isinstance(asked, str):
         weaken = Weakening(partial(by_parameter, NoiseParameter.parse(asked)), asked)
     else:
-        raise ValueError(f"weaken must be true, false, a parameter's name or a function, got {asked!r}")
+        raise must_be("weaken", "true, false, a parameter's name or a function", asked)
     weaken.weaken(FACTORS[0])  # what is no parameter is said before the audit, not after
     return weaken
 

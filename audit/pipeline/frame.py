@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self, TypeVar
 
+from ...errors import about, hinted
 from ...learners.blame import MissingExtra
 from ...mechanisms.claim import Claim
 from ..attacks.protocol import FittedAttack
@@ -194,6 +195,14 @@ class Certified:
     blocks: tuple[Counts, ...] = ()
 
 
+def too_few_runs(runs: int, choosing: int, counted: int, pairs: int) -> ValueError:
+    """Return the error that choosing among pairs of inputs leaves fewer runs than have to be counted."""
+    many = f"choosing among {pairs} pairs of inputs takes" if pairs > 1 else "choosing the event takes"
+    error = about("runs", ValueError(f"runs = {runs} is too small: {many} {choosing:,} runs"))
+    fewer = ", or give the inputs with `pair`, or `left` and `right`" if pairs > 1 else ""
+    return hinted(error, f"use `runs={choosing + counted}` or more{fewer}")
+
+
 def all_runs(audit: Audit, options: Sequence[object]) -> Certified:
     """Certify on all the runs that choosing leaves.
 
@@ -205,8 +214,7 @@ def all_runs(audit: Audit, options: Sequence[object]) -> Certified:
     choice, pilot = audit.choose(options)
     runs = audit.budget.runs
     if pilot >= runs:
-        many = f"choosing among {len(options)} pairs takes {pilot}"
-        raise ValueError(f"runs must be more than {pilot}, got {runs}: {many}; a pair of your own takes fewer")
+        raise too_few_runs(runs, pilot, 1, len(options))
     measure, alpha = audit.claim.measure, audit.budget.alpha
     parts = tuple(audit.certification_blocks(choice, runs - pilot))
     certificate = certify_claim(measure, choice.event, sum(parts, start=Counts()), alpha=alpha)

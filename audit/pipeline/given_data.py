@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ...errors import about, exclude, hinted, must_be, takes_no
 from ...mechanisms.claim import Claim
 from ...mechanisms.parameters import with_plain_numbers
 from ...mechanisms.weakening import with_parameter
@@ -55,9 +56,11 @@ def check_no_game(claim: Claim) -> None:
     usual = Claim(measure=claim.measure)
     said = [name for name in ("losses", "neighbours", "surface") if getattr(claim, name) != getattr(usual, name)]
     if said:
-        raise ValueError(
-            f"a mechanism's claim takes no {said[0]}, got {getattr(claim, said[0])!r}: that is for learners; which "
-            "inputs are neighbours is said by left and right, pairs or inputs"
+        cure = "`left` and `right`, `pairs` or `inputs` say which inputs are neighbours"
+        raise takes_no(
+            "the claim is about a mechanism",
+            [f'{name}="{getattr(claim, name)}"' for name in said],
+            cure if "neighbours" in said else "",
         )
 
 
@@ -74,38 +77,40 @@ def _wrappers(given: Given, raising: str) -> list[Callable[[Any], Callable[..., 
 def _check_options(claim: Claim, budget: Budget, given: Given) -> None:
     """Raise ValueError for options that do not go together."""
     if given.call_limit is not None and given.inputs is None:
-        raise ValueError("call_limit is for inputs that are searched: slow ones are left out")
+        raise about(
+            "call_limit", ValueError("call_limit is for searched inputs (`inputs`), of which it leaves out slow ones")
+        )
     if given.global_random and given.os_random:
-        raise ValueError("give either os_random or global_random: one has no seed, the other has")
+        raise exclude("`os_random`", "`global_random`", "the first has no seed, the second has one")
     if budget.stop != "early":
         return
     check_measure(claim)
     if given.os_random:
         why = "it learns from runs that a resumed audit plays again, and these cannot be"
-        raise ValueError(f"stop must be budget with os_random, got early: {why}")
+        raise exclude('`stop="early"`', "`os_random`", why)
 
 
 def _pairs(left: object, right: object, pairs: Iterable[tuple[object, object]] | None) -> list[DataPair]:
     if pairs is not None:
         if left is not None or right is not None:
-            raise ValueError("give either left and right, or pairs")
+            raise exclude("`left` and `right`", "`pairs`")
         if not isinstance(pairs, Iterable):
-            raise ValueError(f"pairs must be pairs of inputs, (left, right) each, got {pairs!r}")
+            raise must_be("pairs", "pairs of inputs, (left, right) each", pairs)
         options = [_pair(pair) for pair in pairs]
         if not options:
             raise ValueError("there is no pair of inputs to audit on")
         return options
     if left is None and right is None:
-        raise ValueError("two neighbouring inputs must be given: left and right")
+        raise hinted(ValueError("the two neighbouring inputs are missing"), "give `left` and `right`, or `inputs`")
     return [DataPair(left, right)]
 
 
 def _refuse_both(left: object, right: object, pairs: object) -> None:
     if left is not None or right is not None or pairs is not None:
-        raise ValueError("give either inputs, a strategy of pairs, or left and right, or pairs")
+        raise exclude("`inputs`", "`left` and `right`, or with `pairs`")
 
 
 def _pair(pair: object) -> DataPair:
     if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
-        raise ValueError(f"a pair must be two inputs, (left, right), got {pair!r}")
+        raise must_be("a pair", "two inputs, (left, right)", pair)
     return DataPair(*pair)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from ...errors import hinted, must_be, not_given
 from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import name_of
 from ...learners.checks import check_game
@@ -92,14 +93,24 @@ def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int)
     check_block(learner, apart, seed, runs)
 
 
+#: The view that every learner has.
+_ACTIONS = 'use `surface="actions"`'
+
+
+def other_rounds(has: int, asked: int | None) -> ValueError:
+    """Return the error that a pair of inputs has other rounds than are asked for."""
+    error = ValueError(f"the pair has {has} rounds, but rounds = {asked!r} was asked for")
+    return hinted(error, f"leave out `rounds`, or give `rounds={has}`")
+
+
 def rounds_of(rounds: int | None, pair: Pair | None) -> int:
     """Return the rounds that are asked for, else the pair's; raise ValueError where neither is, or they differ."""
     if rounds is None:
         if pair is None:
-            raise ValueError("rounds must be given where no pair is")
+            raise not_given("rounds", "give `rounds`, or a pair of inputs")
         return pair.rounds
     if pair is not None and pair.rounds != rounds:
-        raise ValueError(f"the pair has {pair.rounds} rounds, but rounds = {rounds!r} was asked for")
+        raise other_rounds(pair.rounds, rounds)
     return rounds
 
 
@@ -109,11 +120,11 @@ def given_pairs(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pai
         return None
     given: object = pairs if pair is None else [pair]
     if not isinstance(given, Iterable):
-        raise ValueError(f"pairs must be pairs of losses, got {pairs!r}")
+        raise must_be("pairs", "pairs of losses", pairs)
     options = list(given)
     for one in options:
         if not isinstance(one, Pair):
-            raise ValueError(f"a pair must be a Pair of losses, as Pair(left, right), got {one!r}")
+            raise must_be("a pair", "a Pair of losses, as Pair(left, right)", one)
     return options
 
 
@@ -131,12 +142,12 @@ def check_surface(learner: Learner, claim: Claim) -> None:
     if plays_run_by_run(learner) or view.channel != "release":
         if view.channel and not has_channel(learner, view.channel):
             what = f"has no method {view.channel}, whose value is seen after each update"
-            raise ValueError(f"{name} {what}: define it, or audit the surface 'actions'")
+            raise hinted(ValueError(f"{name} {what}"), f"{_ACTIONS}, or define the method")
         return
     if not has_release(learner):
-        raise ValueError(f"{name} releases nothing noisy{inherited(learner)}: audit the surface 'actions'")
+        raise hinted(ValueError(f"{name} releases nothing noisy{inherited(learner)}"), _ACTIONS)
     if view.last and not publishes(learner):
-        raise ValueError(f"{name} publishes nothing: audit the surface 'release' or 'actions'")
+        raise hinted(ValueError(f"{name} publishes nothing"), f'{_ACTIONS}, or `surface="release"`')
 
 
 def seen_on_sequences(learner: object, view: View) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ...errors import exclude, hinted
 from ...learners.abilities import has_method, takes_contexts
 from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
@@ -191,15 +192,16 @@ def _worlds(
 def _check_given(given: Given, *, fast: bool) -> None:
     """Raise ValueError unless either two sequences are given, or a strategy of them, or neither."""
     if fast:
-        raise ValueError("compiled kernels play pairs of losses alone: give a pair, or leave out fast")
+        error = ValueError("compiled kernels play pairs of losses only")
+        raise hinted(error, "give a pair with `pair`, or leave out `fast`")
     if given.losses_alone:
         return
     if given.pair is not None or given.pairs is not None:
-        raise ValueError("give either a pair, or pairs, or left and right, or inputs")
+        raise exclude("`pair` or `pairs`", "`left` and `right`, or with `inputs`")
     if given.inputs is None and (given.left is None or given.right is None):
-        raise ValueError("two neighbouring sequences must be given: left and right")
+        raise hinted(ValueError("one of two neighbouring sequences is missing"), "give both `left` and `right`")
     if given.inputs is not None and not (given.left is None and given.right is None):
-        raise ValueError("give either inputs, a strategy of sequences, or left and right")
+        raise exclude("`inputs`", "`left` and `right`")
 
 
 def pair_of(left: object, right: object, claim: Claim, rounds: int) -> Pair | None:

@@ -92,7 +92,7 @@ class Searched:
     def check(self, name: str, *, falsified: bool) -> None:
         """Raise LearnerError for a pair on which one side alone raises, unless another pair falsifies the claim."""
         if self.one_sided is not None and not falsified:
-            raise LearnerError(f"{name} {self.one_sided.words}")
+            raise self.one_sided.error(name)
 
     def facts(self) -> SearchedJson:
         """Return what a record says of it."""
@@ -166,7 +166,7 @@ class _Search:
             if not alive:
                 said = " or was too slow" if self.slow else ""
                 if one := self._confirmed():
-                    raise LearnerError(f"{name_of(self.audit.mechanism)} {one.words}")
+                    raise one.error(name_of(self.audit.mechanism))
                 first = (self.refused or [self.first_slow])[0]
                 raise LearnerError(f"the mechanism raised{said} on every pair of inputs that was drawn: {first}")
         won = max(alive, key=lambda one: one.worth)

@@ -13,6 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import hinted
+from ...learners.scalar import RAISING_CURE
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.independence import check_independence, check_neighbours, check_replay
 from ..attacks.outputs.float_leaks import BitColumns, Preimages
@@ -35,7 +37,7 @@ from ..play.mechanism_runs import (
     run_block,
     to_bytes,
 )
-from ..play.raising import CURE, outcome_of
+from ..play.raising import outcome_of
 from ..play.transcripts import blocks
 from ..play.unseeded import Digested, Unseeded
 from ..search.race import Heat, halving, race
@@ -146,9 +148,9 @@ class MechanismAudit(Audit):
             yield
         except RefusedInputError as error:
             known = getattr(self.mechanism, "batched", False) or generator_as(self.mechanism)
-            if known or self.claim.raising == "outcome" or outcome_of(error.__cause__) is None:
-                raise
-            raise RefusedInputError(f"{error}; {CURE}") from error.__cause__
+            if not known and self.claim.raising != "outcome" and outcome_of(error.__cause__) is not None:
+                hinted(error, RAISING_CURE)
+            raise
 
     @property
     def unseeded(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import cast
 
+from ...errors import hinted, takes_no
 from ...learners.catalogue.entries import Entry
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
@@ -18,6 +19,8 @@ from .paths import check_distinct
 from .request import Request
 from .score_files import read_canaries, read_sample
 
+#: What the scores of canaries are given by.
+ONE_OF_BOTH = "give one FILE of scores, or both `inserted` and `held_out`"
 #: What every request says.
 _ABOUT = ("target", "epsilon", "delta", "measure", "budget", "untested", "expected", "note", "blind_spot")
 
@@ -35,7 +38,7 @@ def given_scores(request: Request) -> CanaryScores:
     design, seed = cast(Design, request.design), request.budget.seed
     samples = {name: file for name in ("inserted", "held_out") if (file := getattr(request, name)) is not None}
     if (request.scores is None) != (len(samples) == 2) or (request.scores is not None and samples):
-        raise ValueError("give either one file of scores, or both inserted and held_out")
+        raise hinted(ValueError("the scores are not one sample of each kind"), ONE_OF_BOTH)
     if request.scores is not None:
         return of_coins(design, *read_canaries(Path(request.scores)), seed=seed)
     if design == ONE_RUN:
@@ -48,7 +51,7 @@ def given_scores(request: Request) -> CanaryScores:
 def given_training(request: Request, target: object) -> object:
     """Return a target that is a training; raise ValueError for another, and for options that it would not heed."""
     if isinstance(target, Entry | Specimen | LibraryEntry) or inspect.isclass(target) or not callable(target):
-        raise ValueError(f"canaries are for a training, a function of (included, rng), and {request.target} is none")
+        raise ValueError(f"`canaries` is for a training, a function of (included, rng): {request.target} is none")
     _refuse_all_but(request, "a training", "canaries", "trainings", "global_random")
     return target
 
@@ -60,4 +63,4 @@ def _refuse_all_but(request: Request, what: str, *allowed: str) -> None:
     given = [name for name in names if getattr(request, name) != getattr(usual, name)]
     given += [name for name in ("runs", "stop") if getattr(request.budget, name) != getattr(BUDGET, name)]
     if given:
-        raise ValueError(f"{request.target}: {what} takes no {', '.join(given)}")
+        raise takes_no(f"{request.target} is {what}", given)

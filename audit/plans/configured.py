@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING
 
+from ...errors import exclude
 from ...mechanisms.measures.stated import MEASURES
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def with_configured(values: MutableMapping[str, object]) -> Measure | None:
     if settings is None:
         return None
     if beside := [name for name in ("epsilon", "delta", *MEASURES) if values.get(name) is not None]:
-        raise ValueError(f"a claim is made once, got dp_sgd and {beside[0]}")
+        raise exclude("`dp_sgd`", f"`{beside[0]}`", "a claim is made in one measure")
     from ...mechanisms.dp_sgd import DPSGD
 
     configuration = DPSGD.of(settings)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from ...errors import must_be
 from ..play.json_text import parse_json
 
 
@@ -85,7 +86,7 @@ def check_folder(path: Path, *files: str, read: Mapping[str, Path | None]) -> No
     with named("cannot write into the folder", path):
         kind = mode(path)
     if kind and not stat.S_ISDIR(kind):
-        raise ValueError(f"--out must be a folder, got {str(path)!r}")
+        raise must_be("--out", "a folder", str(path))
     with named("cannot write into the folder", path):
         path.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=path):

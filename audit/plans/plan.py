@@ -11,7 +11,20 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, cast
 
-from ...learners.catalogue.entries import Case, Entry, entries, near_matches
+from ...errors import (
+    about,
+    as_keys,
+    exclude,
+    hinted,
+    must_be,
+    must_be_one_of,
+    not_given,
+    notes_of,
+    reworded,
+    subject_of,
+    unknown,
+)
+from ...learners.catalogue.entries import Case, Entry, entries
 from ...learners.catalogue.exact_laws import EXACT_LAWS, key_of
 from ...mechanisms.libraries.catalogue import library_entries
 from ...mechanisms.libraries.entry import LibraryCase
@@ -88,7 +101,7 @@ class Plan:
             If all of it are mechanisms.
         """
         if all(task.is_mechanism for task in self.tasks):
-            raise ValueError("fast is for learners, and the plan has none: a mechanism is played as it is")
+            raise ValueError("`fast` is for learners, and the plan has none: a mechanism is played as it is")
         return replace(self, tasks=tuple(replace(t, fast=t.fast or not t.is_mechanism) for t in self.tasks))
 
 
@@ -119,8 +132,8 @@ def libraries_plan(seed: int = 0) -> Plan:
     entered = [entry for entry in known if not entry.package.missing]
     skipped = tuple((entry.name, entry.package.missing) for entry in known if entry.package.missing)
     if not entered:
-        where = "see make libraries, and overclaim list libraries"
-        raise ValueError(f"none of the libraries is installed in the version that is quoted: {where}")
+        error = ValueError("none of the libraries is installed in the version that is quoted")
+        raise hinted(error, "see make libraries, and overclaim list libraries")
     cases = [LibraryCase(entry, relation) for entry in entered for relation in entry.relations]
     confidence = 1 - REPORT_ALPHA / len(cases)
     tasks = tuple(
@@ -175,30 +188,31 @@ def read_plan(path: Path) -> Plan:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # whole numbers of thousands of digits; nested too deeply
-        raise ValueError(f"{path}: {error}") from None
+        raise reworded(error, f"{path}: {error}", ValueError) from None
     lines = _Lines(text, path)
     _check_schema(data, lines)
     claims = data.get("claims", [])
     if not claims:
-        raise ValueError(f"{path}: a plan needs at least one [[claims]] table")
+        raise not_given(f"{path}: a [[claims]] table", "overclaim init writes a plan to start from")
     if "alpha" in data and "confidence" in data:
-        raise ValueError(f"{lines.at('alpha')}: alpha is for the whole report, confidence for each claim: give one")
+        both = "alpha is for the whole report, confidence for each claim"
+        raise hinted(ValueError(f"{lines.at('alpha')}: {both}"), "give one of them")
     seed, alpha = int(data.get("seed", 0)), data.get("alpha")
     confidence = float(data.get("confidence", 0.99)) if alpha is None else 1 - alpha / len(claims)
     if not 0 < 1 - confidence < 1:
         key = "confidence" if alpha is None else "alpha"
-        raise ValueError(f"{lines.at(key)}: {key} must be farther from 0 and 1 than floating point, got {data[key]!r}")
+        raise lines.placed(must_be(key, "farther from 0 and 1 than floating point", data[key]))
     tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
     try:
         check_namesakes(place for task in tasks if not task.of_scores and (place := task.target.rpartition(":")[0]))
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise reworded(error, f"{path}: {error}", ValueError) from None
     regret = []
     for i, (claim, task) in enumerate(zip(claims, tasks, strict=True)):
         try:
             regret += [_regret_of(claim, task)] if "regret" in claim else []
         except ValueError as error:
-            raise ValueError(f"{lines.at('regret', i)}: regret: {error}") from None
+            raise reworded(error, f"{lines.at('regret', i)}: regret: {error}", ValueError) from None
     return Plan(tasks, seed, confidence, alpha, tuple(regret))
 
 
@@ -210,14 +224,16 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         try:
             values[option.key] = kinds.get(option.schema.get("type", ""), lambda same: same)(value)
         except OverflowError:
-            raise ValueError(f"{lines.at(key, index)}: {key} must be finite, got a number beyond all floats") from None
+            beyond = ValueError(f"{key} must be finite, got a number beyond all floats")
+            raise lines.placed(about(key, beyond), index) from None
     values.pop("regret", None)
     spent = {key: values.pop(key) for key in ("runs", "stop") if key in values}
     for key in claim:
         if _has_time(claim[key]):
-            raise ValueError(f"{lines.at(key, index)}: {key} has a date or a time, which no record holds: quote it")
+            dated = about(key, ValueError(f"{key} has a date or a time, which no record holds"))
+            raise lines.placed(hinted(dated, "quote it"), index)
     if claim.get("epsilon") == 0 and not claim.get("delta"):
-        raise ValueError(f"{lines.at('epsilon', index)}: epsilon must be above 0, got {claim['epsilon']!r}")
+        raise lines.placed(must_be("epsilon", "above 0", claim["epsilon"]), index)
     try:
         if "regret" in claim and (given := [key for key in _NO_LOSSES if key in claim]):
             raise ValueError(f"regret is measured on loss sequences: a claim with {given[0]} takes none")
@@ -226,7 +242,7 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         files = [values.get(name) for name in ("scores", "inserted", "held_out")]
         if any(file is not None for file in files):
             if "target" in values:
-                raise ValueError("a claim has a target, or scores of canaries, got both")
+                raise exclude("target", "scores of canaries")
             values["target"] = named_files(*files)
         task = Task(
             **values,
@@ -236,10 +252,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         ).resolved()
         if task.of_scores or not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()
-    except RelationError as error:
-        raise ValueError(f"{lines.at('neighbours', index)}: {error}") from None
     except ValueError as error:
-        raise ValueError(f"{lines.at('claims', index)}: {error}") from None
+        raise lines.placed(error, index, *_keys_of(error, claim)) from None
     return task
 
 
@@ -279,54 +293,56 @@ def _check_schema(data: Mapping[str, object], lines: _Lines) -> None:
 
     violations = sorted(Draft202012Validator(PLAN).iter_errors(data), key=lambda error: [str(p) for p in error.path])
     if violations:
-        raise ValueError(_explain(violations[0], lines))
+        raise _explain(violations[0], lines)
     claims = [*enumerate(cast("Sequence[Mapping[str, Any]]", data.get("claims", ())))]
     tables: list[tuple[int | None, Mapping[str, Any]]] = [(None, data), *claims]
     tables += [(i, claim["regret"]) for i, claim in claims if "regret" in claim]
     for index, table in tables:  # no schema refuses nan: it is not below any minimum
         for key, value in table.items():
             if isinstance(value, float) and math.isnan(value):
-                raise ValueError(f"{lines.at(key, index)}: {key} must be a number, got nan")
+                raise lines.placed(must_be(key, "a number", value), index)
 
 
-def _explain(error: Any, lines: _Lines) -> str:
-    """Return one line for an error of the schema: where, what was expected, what was found."""
+def _explain(error: Any, lines: _Lines) -> ValueError:
+    """Return what is wrong by the schema: where, what was expected, what was found."""
     place = list(error.absolute_path)
     index = place[1] if len(place) > 1 else None
     key = place[-1] if place and isinstance(place[-1], str) else None
-    here = lines.at(key or "claims", index)
-    rule, limit, value = error.validator, error.validator_value, error.instance
+    rule, value = error.validator, error.instance
     if rule == "additionalProperties":
         known = error.schema["properties"]
         key = next(name for name in value if name not in known)
-        near = near_matches(key, known) or ","
-        return f"{lines.at(key, index)}: unknown key {key!r}{near} expected one of {', '.join(known)}"
+        return lines.placed(unknown("unknown key", key, known, f"the keys are {', '.join(known)}"), index, key)
     if rule == "anyOf" and key is None:
-        return f"{here}: a claim needs a target, or scores of canaries"
-    if rule == "anyOf":
-        if key == "attributes":
-            return f"{here}: attributes must be fitted, all, or a list of names, got {value!r}"
-        if key == "inputs":
-            return f"{here}: inputs must be a JSON Schema, as a table or the name of its file, got {value!r}"
-        return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"
+        return lines.placed(ValueError("a claim needs a target, or scores of canaries"), index)
     if rule == "required" and key == "regret":
-        return f"{here}: regret needs a bound, as in regret = {{ bound = 60.0, horizon = 512 }}"
+        missing = hinted(ValueError("regret needs a bound"), "as in regret = { bound = 60.0, horizon = 512 }")
+        return lines.placed(missing, index, key)
     if key is None:
-        return f"{here}: claims must be tables, as in [[claims]], got {value!r}"
+        return lines.placed(hinted(must_be("claims", "tables", value), "as in [[claims]]"), index)
     if rule == "enum":
-        return f"{here}: {key} must be one of {', '.join(limit)}, got {value!r}"
+        return lines.placed(must_be_one_of(key, error.validator_value, value), index, key)
+    return lines.placed(must_be(key, _expected(error, key), value), index, key)
+
+
+def _expected(error: Any, key: str) -> str:
+    """Return what the schema expects of a key's value."""
+    rule, limit = error.validator, error.validator_value
+    if rule == "anyOf":
+        words = {"attributes": "fitted, all, or a list of names"}
+        words["inputs"] = "a JSON Schema, as a table or the name of its file"
+        return words.get(key, "true, false, or the parameter that sets the noise")
     if rule == "type":
-        words = {
+        return {
             "integer": "an integer",
             "number": "a number",
             "string": "text",
             "boolean": "true or false",
             "object": "a table",
             "array": "tables" if key == "claims" else "a list",
-        }
-        return f"{here}: {key} must be {words[limit]}, got {value!r}"
+        }[limit]
     if "exclusiveMinimum" in error.schema and "exclusiveMaximum" in error.schema:
-        return f"{here}: {key} must be in (0, 1), got {value!r}"
+        return "in (0, 1)"
     words = {
         "minimum": "at least",
         "maximum": "at most",
@@ -334,7 +350,15 @@ def _explain(error: Any, lines: _Lines) -> str:
         "exclusiveMaximum": "below",
         "minLength": "of length",
     }
-    return f"{here}: {key} must be {words[rule]} {limit}, got {value!r}"
+    return f"{words[rule]} {limit}"
+
+
+def _keys_of(error: ValueError, claim: Mapping[str, Any]) -> list[str]:
+    """Return the keys of a claim where to look for an error, besides its subject: of parameters, and of the target."""
+    named = [name for name in claim.get("set", {}) if name == subject_of(error) or repr(name) in str(error)]
+    keys = [*named, "set"] if named else []
+    keys += ["neighbours"] if isinstance(error, RelationError) else []
+    return [*keys, *(["target"] if repr(claim.get("target")) in str(error) else [])]
 
 
 @dataclass(frozen=True)
@@ -344,15 +368,29 @@ class _Lines:
     text: str
     path: Path
 
+    def placed(self, error: ValueError, index: int | None = None, *keys: str) -> ValueError:
+        """Return an error with its place in front: the line of its subject, else of a key, else of the claim."""
+        subject = subject_of(error)
+        tried = (subject, *subject.split()[:1], *keys)
+        names = [name for name in tried if name and self._line(name, index) is not None]
+        other = ValueError(f"{self.at(names[0] if names else 'claims', index)}: {as_keys(str(error))}")
+        return hinted(other, *map(as_keys, notes_of(error)))
+
     def at(self, key: str, index: int | None = None) -> str:
         """Return `file:line` of a key, in the claim of this index if one is given, else at the top."""
+        line = self._line(key, index)
+        return f"{self.path}:{(self._span(index)[0] if line is None else line) + 1}"
+
+    def _span(self, index: int | None) -> tuple[int, int]:
+        """Return the lines of a claim, or those above all claims."""
         lines = self.text.splitlines()
         heads = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[\s*claims\s*\]\]", line)]
-        start, end = 0, heads[0] if heads else len(lines)
         if index is not None and index < len(heads):
-            start, end = heads[index], heads[index + 1] if index + 1 < len(heads) else len(lines)
+            return heads[index], heads[index + 1] if index + 1 < len(heads) else len(lines)
+        return 0, heads[0] if heads else len(lines)
+
+    def _line(self, key: str, index: int | None) -> int | None:
+        """Return the line of a key; None where the claim does not have it."""
         pattern = re.compile(rf'\s*(\[claims\.)?"?{re.escape(key)}"?\s*[=\]]')
-        for n in range(start, end):
-            if pattern.match(lines[n]):
-                return f"{self.path}:{n + 1}"
-        return f"{self.path}:{start + 1}"
+        lines = self.text.splitlines()
+        return next((n for n in range(*self._span(index)) if pattern.match(lines[n])), None)

@@ -16,7 +16,7 @@ from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
 from ..regret.measurement import FEWEST_RUNS, Played, Regret, RegretJson, play_sequences, regrets
 from ..regret.regret_audit import FOUND, audit_regret, says_something
-from .targets import losses_given_once, parse_parameters, resolve
+from .targets import learners_only, losses_given_once, parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
 PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -133,7 +133,7 @@ def regret_setting(
     """
     resolved = resolve(target)
     if isinstance(resolved, Specimen | LibraryEntry) or is_mechanism(resolved):
-        raise ValueError(f"regret is measured for learners, {target} is a mechanism")
+        raise learners_only("regret measures", target)
     parsed = parse_parameters(resolved, parameters)
     arms = arms if isinstance(resolved, Entry) else arms_of(resolved, arms)
     chosen = {"arms": arms, "losses": losses_given_once(losses, parsed.setting), **parsed.setting}

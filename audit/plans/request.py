@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from ...errors import exclude, hinted, must_be_one_of, shown, takes_no
 from ...learners.catalogue.entries import Case, Entry, entries
 from ...learners.checks import check_game
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, loss_range
@@ -19,6 +20,7 @@ from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.one_shot.zoo import zoo
 from ...mechanisms.relation import BY_FUNCTION, Relation
 from ..execution.execution import BUDGET, Budget
+from ..pipeline.given_losses import other_rounds
 from ..play.attributes import check_attributes
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
@@ -87,15 +89,15 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.untested not in (None, ALLOWED):
-            raise ValueError(f"untested must be {ALLOWED}, got {self.untested!r}")
+            raise must_be_one_of("untested", [ALLOWED], self.untested)
         if self.expected is not None and self.expected not in EXPECTATIONS:
-            raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
+            raise must_be_one_of("expect", EXPECTATIONS, self.expected)
         check_game(*(1 if value is None else value for value in (self.rounds, self.arms)))
         if self.measure is not None and not (self.epsilon is self.delta is None):
-            raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
+            raise exclude("`epsilon` or `delta`", shown(self.measure), "a claim is made in one measure")
         check_attributes(self.attributes)
         if not self.of_canaries and (self.trainings != 1 or self.design is not None):
-            raise ValueError(f"{self.target} takes trainings and design beside canaries or scores alone")
+            raise ValueError(f"{self.target} takes `trainings` and `design` with `canaries` or scores only")
         if self.losses is not None and self.losses not in LOSS_SET_NAMES:
             loss_range(self.losses)
         if not self.near_by_function:
@@ -103,7 +105,7 @@ class Request:
         if self.fast:
             require_numba()
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
-            raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
+            raise other_rounds(self.pair.rounds, self.rounds)
 
     def resolved(self) -> Self:
         """Return the request with the whole game of a catalogue learner; any other request is returned as it is.
@@ -215,7 +217,7 @@ class Request:
         """Raise ValueError if only one input is given."""
         if len(self._given_inputs()) == 1:
             missing = "right" if "left" in self._given_inputs() else "left"
-            raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
+            raise ValueError(f"{self.target} needs two inputs, `left` and `right`: `{missing}` is missing")
 
     def _refuse_game(self, *, relation: bool = False) -> None:
         """Raise ValueError for what only learners take, be it said as usual: no option may go unheeded.
@@ -226,8 +228,8 @@ class Request:
         if relation or self.input_schema is not None:
             given = [name for name in given if name != "neighbours"]
         if given:
-            why = "; a relation is for inputs that are searched" if "neighbours" in given else ""
-            raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}{why}")
+            why = "a neighbour relation is for searched inputs (`inputs`)" if "neighbours" in given else ""
+            raise takes_no(f"{self.target} is a mechanism", given, why)
 
     @property
     def has_inputs(self) -> bool:
@@ -237,19 +239,18 @@ class Request:
     def _check_learner(self) -> None:
         """Raise ValueError for what a learner does not take: no option may go unheeded."""
         if given := [name for name in _OF_MECHANISMS if getattr(self, name) != getattr(Request, name)]:
-            raise ValueError(f"{', '.join(given)}: only mechanisms take that, {self.target} is a learner")
+            raise takes_no(f"{self.target} is a learner", given)
         if not self.has_inputs:
             if self.relation not in NEIGHBOURS:
-                known = f"{', '.join(NEIGHBOURS)}, or of rounds that are searched or given (inputs; left and right)"
-                raise ValueError(
-                    f"{self.target} is a learner: neighbours must be one of {known}, got {self.neighbours!r}"
-                )
+                error = must_be_one_of(f"neighbours of the learner {self.target}", NEIGHBOURS, self.neighbours)
+                more = "other relations are for rounds that are searched (`inputs`) or given (`left` and `right`)"
+                raise hinted(error, more)
             return
         if not self.near_by_function:
             RoundRelation(Relation.parse(self.relation))  # raises where it cannot apply
         self._check_inputs()
         if also := [name for name in ("pair", "fast") if getattr(self, name)]:
-            raise ValueError(f"{self.target} takes either inputs, or left and right, or {' and '.join(also)}")
+            raise exclude(" and ".join(f"`{name}`" for name in also), "`inputs`, or with `left` and `right`")
 
     def command(self) -> str:
         """Return the command that replays this audit: it says the whole game of a catalogue learner."""

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import CodeType, ModuleType, UnionType
 from typing import Any, get_args
 
+from ...errors import about, did_you_mean, exclude, hinted, must_be, unknown
 from ...learners.blame import raised, raised_by_target
-from ...learners.catalogue.entries import Entry, entries, near_matches, unknown_target
+from ...learners.catalogue.entries import Entry, entries, unknown_target
 from ...learners.float_errors import beside_target, loaded_none, loading
 from ...learners.protocol import LearnerError
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
@@ -63,11 +64,11 @@ def _ours(target: str) -> Entry | Specimen | LibraryEntry:
         raise ValueError(f"{TARGETS}, got {target!r}")
     if target.startswith(PREFIX):
         if target not in library_entries():
-            raise ValueError(f"there is no entry {target!r}{near_matches(target, library_entries())}")
+            raise unknown("there is no entry", target, library_entries(), "overclaim list libraries shows all")
         return library_entries()[target]
     specimens = zoo()
     if target.startswith("mechanisms/") and target not in specimens:
-        raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")
+        raise unknown("there is no mechanism", target, specimens, "overclaim list mechanisms shows all")
     every: dict[str, Entry | Specimen] = {**entries(), **specimens}
     if target not in every:
         raise unknown_target(target, [*every, *library_entries()])
@@ -85,9 +86,21 @@ def _module_and_object(target: str) -> tuple[ModuleType, object]:
         raise ValueError(f"{TARGETS}, got {target!r}")
     module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     if not hasattr(module, name):
-        public = [n for n in vars(module) if not n.startswith("_")]
-        raise ValueError(f"{place} has no {name!r}{near_matches(name, public)}")
+        known = [n for n, held in vars(module).items() if not n.startswith("_") and callable(held)]
+        here = [n for n in known if getattr(vars(module)[n], "__module__", "") == module.__name__] or known
+        raise hinted(ValueError(f"{place} has no class or function {name!r}"), did_you_mean(name, here, f"{place}:"))
     return module, getattr(module, name)
+
+
+class MechanismError(ValueError):
+    """A target is a mechanism where a learner is asked for, or one without its inputs."""
+
+
+def learners_only(what: str, target: str) -> MechanismError:
+    """Return the error that something is for learners, such as "smoke tests", and what audits the mechanism."""
+    inputs = " --epsilon 1 --left JSON --right JSON" if ":" in target else ""
+    error = MechanismError(f"{what} learners only, and {target} is a mechanism")
+    return hinted(error, f"overclaim check {target}{inputs}")
 
 
 def relation_functions(text: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
@@ -165,7 +178,7 @@ class Parameters:
 def losses_given_once(losses: str | None, setting: Mapping[str, object]) -> str | None:
     """Return the loss set, which has an option of its own; raise ValueError where `--set` gives another one."""
     if losses is not None and setting.get("losses", losses) != losses:
-        raise ValueError(f"losses are given twice: {losses!r}, and {setting['losses']!r} by set")
+        raise exclude(f"`losses={losses}`", f"`set=losses={setting['losses']}`")
     return losses
 
 
@@ -188,8 +201,8 @@ def parse_parameters(target: object, values: Mapping[str, object]) -> Parameters
         known = [*SETTING_NAMES, *known] if isinstance(target, Entry) else known
         for name in values:
             if name not in known:
-                near = near_matches(name, known)
-                raise ValueError(f"{target.name} has no parameter {name!r}{near}; it has {', '.join(known)}")
+                otherwise = f"it has {', '.join(known)}" if known else "it has none"
+                raise unknown(f"{target.name} has no parameter", name, known, otherwise)
     if not isinstance(target, Entry):
         return Parameters({}, {name: literal(value) for name, value in values.items()})
     setting, rest = {}, {}
@@ -207,7 +220,7 @@ def convert(name: str, value: object, kind: object) -> object:
     if value is None or (isinstance(value, str) and value.lower() == "none"):
         if len(kinds) < len(get_args(kind)):
             return None
-        raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
+        raise must_be(name, _named(kinds), value)
     for k in kinds:
         if inspect.isclass(k) and isinstance(value, k) and not (k is int and isinstance(value, bool)):
             return value
@@ -215,7 +228,7 @@ def convert(name: str, value: object, kind: object) -> object:
             try:
                 return float(value)
             except OverflowError:
-                raise ValueError(f"{name} must be finite, got a number beyond all floats") from None
+                raise about(name, ValueError(f"{name} must be finite, got a number beyond all floats")) from None
         if isinstance(value, str):
             if k is bool and value.lower() in ("true", "false"):
                 return value.lower() == "true"
@@ -226,7 +239,7 @@ def convert(name: str, value: object, kind: object) -> object:
                     continue
     if not all(inspect.isclass(k) and k in (int, float, bool, str) for k in kinds):
         return literal(value)
-    raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
+    raise must_be(name, _named(kinds), value)
 
 
 def _named(kinds: list[object]) -> str:

@@ -6,10 +6,12 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ...errors import about, exclude, hinted, must_be_one_of, not_given, takes_no
 from ...learners.catalogue.entries import Case, Entry, Setting
 from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
 from ...mechanisms.claim import LOSS_SET_NAMES, Claim
@@ -33,16 +35,18 @@ from ..pipeline.given_rounds import pair_of, read_rounds
 from ..play.attributes import WithAttributes
 from ..play.pairs import Pair
 from ..play.raising import Outcomes
+from ..play.rounds import arms_told, as_sequence
 from ..play.run_by_run import played_alone, player_of
 from ..play.unseeded import OnGlobals, Unseeded
 from ..spaces.changes import check_near
 from ..spaces.files import read_input, read_schema
 from ..spaces.neighbours import neighbours_of
 from ..spaces.schema import pairs_of
+from ..spaces.sequences import examples_of
 from ..verdicts.verdict import Result
 from .canary_requests import given_scores, given_training
 from .request import Request
-from .targets import losses_given_once, parse_parameters, relation_functions, resolve
+from .targets import MechanismError, losses_given_once, parse_parameters, relation_functions, resolve
 
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS = 8
@@ -54,11 +58,18 @@ TRAINING = 600.0
 
 
 #: What a function of a user's lacks.
-NO_CANARIES = "is a training: say how many canaries it has (--canaries)"
-NO_INPUTS = (
-    "is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of them (--inputs), as "
-    "overclaim check takes them"
-)
+NO_CANARIES = "give the number of its canaries with `canaries`"
+NO_INPUTS = "give them with `left` and `right`, or search them with `inputs`, a schema"
+
+
+def unclaimed(target: str) -> ValueError:
+    """Return the error that nothing says what a target claims."""
+    return not_given(f"the claimed epsilon of {target}", "give `epsilon=1` or another measure")
+
+
+def not_own(option: str, target: str) -> ValueError:
+    """Return the error that an option is for code that a user wrote."""
+    return about(option, ValueError(f"{option} is for code of your own: {target} draws from its generator only"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +113,7 @@ class Task(Request):
         if isinstance(target, LibraryEntry):
             return self._prepare_library(target)
         if self._stated is None:
-            raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
+            raise unclaimed(self.target)
         if self.has_inputs and not is_learner(target):
             self._check_mechanism(target)
             target = with_settings(target, parameters.own)
@@ -112,7 +123,9 @@ class Task(Request):
             searched = self._searched_inputs()
             return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
         if is_mechanism(target):
-            raise ValueError(f"{self.target} {NO_CANARIES if is_training(target) else NO_INPUTS}")
+            if is_training(target):
+                raise hinted(MechanismError(f"{self.target} is a training, and its canaries are missing"), NO_CANARIES)
+            raise hinted(MechanismError(f"{self.target} is a mechanism, and its two inputs are missing"), NO_INPUTS)
         if not callable(target) and not any(hasattr(target, name) for name in ("start", "act", "update")):
             kind = type(target).__name__
             raise ValueError(f"{self.target} is neither a learner nor a mechanism, it is of type {kind}")
@@ -125,7 +138,7 @@ class Task(Request):
             raising=self.raising or "error",
         )
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
-        arms = arms_of(target, self.arms, self.pair.arms if self.pair else None)
+        arms = arms_of(target, self.arms, self._arms_given())
         drawn = {"global_random": self.global_random, "os_random": self.os_random}
         game: dict[str, Any] = {"arms": arms, "rounds": rounds, **drawn, **parameters.own}
         learner = as_learner(target, **game)
@@ -134,6 +147,17 @@ class Task(Request):
         searched = self._searched_inputs()
         given = self._given(claim, rounds)
         return Prepared(self, learner, claim, given, rounds, weakening=how, searched_inputs=searched)
+
+    def _arms_given(self) -> int | None:
+        """Return how many arms the losses have that are given; None where none are."""
+        if self.pair is not None:
+            return self.pair.arms
+        with suppress(ValueError):  # said where they are read
+            given = [as_sequence(side) for side in self.inputs().values()]
+            searched = self._searched_inputs()
+            given += [] if searched is None else examples_of(searched, self.budget.seed)
+            return arms_told(given[0]) if given else None
+        return None
 
     def _prepare_entry(self, entry: Entry) -> Prepared:
         parameters = parse_parameters(entry, self.parameters)
@@ -144,7 +168,7 @@ class Task(Request):
         changes = {"losses": losses_given_once(self.losses, setting), **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
         if chosen.losses not in LOSS_SET_NAMES:
-            raise ValueError(f"losses must be one of {', '.join(LOSS_SET_NAMES)}, got {chosen.losses!r}")
+            raise must_be_one_of("losses", LOSS_SET_NAMES, chosen.losses)
         claimed: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "surface": self.surface}
         claim = entry.claim(chosen, **claimed, neighbours=self.claimed_neighbours)
         learner = entry.build(chosen, **own)
@@ -177,7 +201,8 @@ class Task(Request):
         """Return a catalogue entry's learner with one of its parameters changed, the claim being the same."""
         name = parameter.name
         if values.get(name) is None:
-            raise ValueError(f"weaken: {name!r} has no value in {self.target}: give it by --set, or weaken its noise")
+            error = about("weaken", ValueError(f"weaken: {name!r} has no value in {self.target}"))
+            raise hinted(error, f"give `set={name}=...`, or `weaken` alone")
         changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
         epsilon = claimed if self.measure is None else self.epsilon
         return replace(self, parameters=changed, epsilon=epsilon, weaken=None, blind_spot=False).prepare().target
@@ -220,19 +245,21 @@ class Task(Request):
     def _prepare_library(self, entry: LibraryEntry) -> Prepared:
         relation = self.relation_of(entry)
         if self.input_schema is not None or self.parameters:
-            raise ValueError(f"{self.target} has its own inputs and parameters: it takes no inputs, and no set")
+            raise takes_no(f"{self.target} has its own inputs and parameters", ["inputs", "set"])
         if relation not in entry.relations:
-            known = ", ".join(entry.relations)
-            raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.relation!r}")
+            raise must_be_one_of(f"neighbours of {self.target}", entry.relations, self.relation)
         self._refuse_game(relation=True)
         if self.os_random and not entry.os_random:
-            raise ValueError(f"os_random is for code of your own: {self.target} draws from its generator alone")
+            raise not_own("os_random", self.target)
         self._check_inputs()
         claim, mechanism = self._said(replace(entry.claim, source=entry.source)), entry.build(1.0)
         claim = replace(claim, raising=self.raising or "error")
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
         if isinstance(self.weaken, str):
-            raise ValueError(f"{self.target} is weakened by its noise: give weaken without {self.weaken!r}")
+            error = about(
+                "weaken", ValueError(f"weaken = {self.weaken} names a parameter: {self.target} has its noise only")
+            )
+            raise hinted(error, "give `weaken` alone")
         wanted = self.blind_spot if self.weaken is None else self.weaken
         how = Weakening(entry.build, entry.weakened_by) if wanted else False
         return Prepared(
@@ -250,15 +277,15 @@ class Task(Request):
         """Raise ValueError for options of code that a user wrote."""
         for option in ("global_random", "os_random"):
             if getattr(self, option):
-                raise ValueError(f"{option} is for code of your own: {self.target} draws from its generator alone")
+                raise not_own(option, self.target)
         if self.raising is not None:
-            raise ValueError(f"raising is for code of your own, and {self.target} raises nothing")
+            raise about("raising", ValueError(f"raising is for code of your own, and {self.target} raises nothing"))
 
     def _prepare_canaries(self) -> Prepared:
         """Read the scores of canaries, or resolve the training that gives them."""
         target = given_scores(self) if self.of_scores else given_training(self, resolve(self.target))
         if self._stated is None:
-            raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
+            raise unclaimed(self.target)
         return Prepared(self, target, Claim(measure=self._stated), is_mechanism=True)
 
     @property
@@ -279,7 +306,8 @@ class Task(Request):
         delta = self.delta if self.delta is not None else own.delta if own else 0.0
         epsilon = self.epsilon if self.epsilon is not None else own.epsilon if own else stated.approximate(delta)
         if delta == 0 and math.isinf(epsilon):
-            raise ValueError(f"{self.target} claims no epsilon at delta 0: give an epsilon, or a larger delta")
+            error = ValueError(f"{self.target} claims no epsilon at delta 0")
+            raise hinted(error, "give `epsilon`, or a larger `delta`")
         return ApproxDP(epsilon, delta)
 
     def _weakening(self, mechanism: object, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
@@ -299,7 +327,7 @@ class Task(Request):
         if self.input_schema is None:
             return None
         if self._given_inputs():
-            raise ValueError("give either left and right, or inputs, a schema of them")
+            raise exclude("`left` and `right`", "`inputs`", "a schema searches what they give")
         relation = relation_functions(self.relation)[0] if self.near_by_function else self.relation
         return pairs_of(read_schema(self.input_schema), relation)
 
@@ -313,7 +341,7 @@ class Task(Request):
             return
         near = relation_functions(self.neighbours)[1]
         if near is not None and not near(left, right):
-            raise ValueError(f"the two inputs are no neighbours by is_near of {self.neighbours}")
+            raise ValueError(f"the two inputs are not neighbours by is_near of {self.neighbours}")
 
     def _given(self, claim: Claim, rounds: int) -> tuple[Pair, ...] | None:
         """Return the pair of losses that is given, by itself or as two sequences of rounds; None where none is."""
@@ -328,7 +356,9 @@ class Task(Request):
         self._check_inputs()
         if inspect.isclass(target) or not callable(target):
             kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
-            raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
+            raise ValueError(
+                f"`left` and `right` are for a mechanism, a function of (data, rng): {self.target} is {kind}"
+            )
         self._refuse_game(relation=bool(self._given_inputs()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ...errors import hinted
 from ...mechanisms.claim import ClaimedJson
 from ...mechanisms.measures.measure import MeasureJson
 from ..pipeline.given_losses import check_surface
@@ -18,7 +19,7 @@ from ..traces.tape import UntraceableError
 from ..traces.trace_types import CallJson, PlaceJson, TracesJson
 from ..traces.upper import escape_of
 from .targets import source_place
-from .tasks import Prepared, Task
+from .tasks import NO_INPUTS, Prepared, Task
 
 #: Pairs that are drawn by a schema: as many as a search begins with.
 _DRAWN = 48
@@ -55,7 +56,8 @@ def trace_task(task: Task) -> TraceJson:
     """
     prepared = task.prepare()
     if prepared.gives_sequences:
-        raise ValueError(f"{task.target} is traced on a pair of loss sequences: give a pair (--pair), and no inputs")
+        error = ValueError(f"trace follows a pair of loss sequences, and {task.target} has searched or longer inputs")
+        raise hinted(error, "give a pair with `pair`, and no `inputs`")
     claim = prepared.claim
     head: TraceJson = {
         "name": task.target,
@@ -104,10 +106,8 @@ def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
         inputs = prepared.task.inputs()
         given = [(inputs["left"], inputs["right"])] if inputs else prepared.pairs or ()
         if not given:
-            raise ValueError(
-                f"{prepared.task.target} is traced on two inputs: give left and right (--left, --right), or a schema "
-                "of them (--inputs)"
-            )
+            error = ValueError(f"{prepared.task.target} is a mechanism, and its two inputs are missing")
+            raise hinted(error, NO_INPUTS)
         return [DataPair(*pair) for pair in given]
     check_surface(prepared.target, prepared.claim)
     if prepared.pairs is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 
+from ...errors import must_be
 from ...learners.blame import name_of
 from ...learners.protocol import LearnerError
 from ..encoding.objects import is_columnar
@@ -26,7 +27,7 @@ def check_attributes(asked: object) -> None:
     if asked is None or asked in (FITTED, ALL):
         return
     if isinstance(asked, str) or not names or not all(isinstance(name, str) and name.isidentifier() for name in names):
-        raise ValueError(f"attributes must be fitted, all, or names of attributes, got {asked!r}")
+        raise must_be("attributes", "fitted, all, or names of attributes", asked)
 
 
 class WithAttributes:

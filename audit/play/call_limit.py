@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ...errors import must_be
 from ...learners.blame import name_of
 
 #: The least seconds between two attempts to interrupt a call.
@@ -34,7 +35,7 @@ def check_limit(seconds: object) -> None:
     if seconds is None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-        raise ValueError(f"call_limit must be above 0 and finite, in seconds of processor time, got {seconds!r}")
+        raise must_be("call_limit", "above 0 and finite, in seconds of processor time", seconds)
 
 
 class Limited:

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.blame import at_play, name_of, said
+from ...errors import about, hinted, placed, reworded
+from ...learners.blame import at_play, crash_place, name_of, said
 from ...learners.protocol import LearnerError
+from ...learners.scalar import GLOBAL_CURE, OS_CURE
 from ...mechanisms.draws import Draws
 from ...mechanisms.view import View
 from ..encoding.features import Outputs
@@ -254,16 +256,16 @@ def called(mechanism: Any, data: object, *others: object) -> object:
         raise SlowInputError(f"{name_of(mechanism)} {message}") from None
     except BaseException as error:
         if isinstance(error, TypeError) and not takes(mechanism, data, *others):
-            raise LearnerError(
-                f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}; one takes the data "
-                "alone that draws from np.random or random, with global_random=True (--global-random), or whose "
-                "randomness cannot be seeded, with os_random=True (--os-random)"
-            ) from None
+            uncalled = LearnerError(f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}")
+            alone = "takes the data alone"
+            cures = f"{GLOBAL_CURE}, and {alone}", f"{OS_CURE}, and {alone}"
+            raise hinted(uncalled, *cures) from None
         if isinstance(error, LearnerError):  # which says whose method raised what
-            raise RefusedInputError(f"on {_on(data)}: {error}") from error
+            raise reworded(error, f"on {_on(data)}: {error}", RefusedInputError) from error
         kind, colon, message = said(error).partition(": ")
-        more = generator_as(mechanism)
-        raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}{more}") from error
+        name, more = name_of(mechanism), generator_as(mechanism)
+        refusal = about(name, RefusedInputError(f"{name} raised {kind} on {_on(data)}{colon}{message}"))
+        raise placed(hinted(refusal, more), crash_place(error)) from error
 
 
 def generator_as(mechanism: Callable[..., object]) -> str:
@@ -276,7 +278,7 @@ def generator_as(mechanism: Callable[..., object]) -> str:
         return ""
     if second.default is second.empty or second.name == "rng":
         return ""
-    return f"; it is called as mechanism(data, rng), so that its {second.name} was the generator"
+    return f"it is called as mechanism(data, rng), so that its {second.name} was the generator"
 
 
 def _on(data: object) -> str:

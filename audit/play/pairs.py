@@ -10,6 +10,7 @@ from typing import TypedDict, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import hinted, must_be
 from ...learners.problems.losses import (
     Adaptive,
     Family,
@@ -40,9 +41,10 @@ def _world(given: ArrayLike | Sequence[Loss | Adaptive], side: str) -> World:
         for t, loss in enumerate(losses):
             numbers = isinstance(loss, np.ndarray) and loss.ndim == 1 and loss.size and loss.dtype.kind in "iuf"
             if not _is_function(loss) and not (numbers and np.isfinite(np.asarray(loss)).all()):
-                raise ValueError(
-                    f"the {side} loss of round {t + 1} must be a convex function or, beside such, a NumPy vector of "
-                    f"finite numbers, got {loss!r}"
+                raise must_be(
+                    f"the {side} loss of round {t + 1}",
+                    "a convex function or, beside such, a NumPy vector of finite numbers",
+                    loss,
                 )
         return cast(World, tuple(losses))
     try:
@@ -54,7 +56,7 @@ def _world(given: ArrayLike | Sequence[Loss | Adaptive], side: str) -> World:
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"the {side} losses must have shape (rounds, arms), got {array.shape}")
     if not np.isfinite(array).all():
-        raise ValueError(f"the {side} losses must be finite, got {array[~np.isfinite(array)][0]}")
+        raise must_be(f"the {side} losses", "finite", array[~np.isfinite(array)][0])
     return array
 
 
@@ -123,7 +125,7 @@ class Pair:
             )
         coordinates = [loss.coordinate for loss in (*self.left, *self.right) if isinstance(loss, Switch)]
         if coordinates and self.length is not None and max(coordinates) >= self.length:
-            raise ValueError(f"coordinate must be less than {self.length}, got {max(coordinates)}")
+            raise must_be("coordinate", f"less than {self.length}", max(coordinates))
         if len(self._differing) != 1:
             rounds = ", ".join(str(t + 1) for t in self._differing) or "none"
             raise ValueError(f"a pair must differ in exactly one round, these differ in: {rounds}")
@@ -244,7 +246,7 @@ class Pair:
             raise ValueError('a pair must be an object with "left" and "right", each a list of loss vectors')
         for side in ("left", "right"):
             if not isinstance(data[side], list) or not data[side]:
-                raise ValueError(f'"{side}" must be a non-empty list of loss vectors, got {data[side]!r}')
+                raise must_be(f'"{side}"', "a non-empty list of loss vectors", data[side])
         sides = (data["left"], data["right"])
         if any(isinstance(loss, dict) for side in sides for loss in side):
             left, right = ([from_json(loss) for loss in side] for side in sides)
@@ -265,15 +267,22 @@ def radius_of(learner: Learner) -> float:
     return float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
 
 
+def unlike(what: str, length: int, arms: int, unit: str = "length {}") -> ValueError:
+    """Return the error that losses have another length than the learner has arms."""
+    return hinted(
+        ValueError(f"{what} {unit.format(length)}, but the learner has {arms} arms"), f"give `arms={length}`"
+    )
+
+
 def check_pair(pair: Pair, claim: Claim, learner: Learner) -> None:
     """Raise ValueError unless a learner can be audited on a pair and the claim speaks of it.
 
     Every stage asks here: what one of them may be given, no other refuses.
     """
     if pair.arms is not None and pair.arms != learner.arms:
-        raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
+        raise unlike("the pair has", pair.arms, learner.arms, "{} arms")
     if pair.length not in (None, learner.arms):
-        raise ValueError(f"the pair's losses have length {pair.length}, but the learner has {learner.arms} arms")
+        raise unlike("the pair's losses have", pair.length, learner.arms)
     pair.check(claim, radius=radius_of(learner))
     allowed = getattr(learner, "loss_class", None)
     if allowed is not None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+from ...errors import about
 from ...learners.blame import deliberate, name_of
 from ...learners.protocol import LearnerError
 
 #: What an outcome that is an exception begins with.
 RAISED = "raised "
-#: What makes an exception count.
-CURE = "an exception is no output here: --raising outcome (raising='outcome') takes it as one"
 
 
 def outcome_of(error: BaseException | None) -> str | None:
@@ -37,7 +36,8 @@ class Outcomes:
 
     def __init__(self, mechanism: Callable[..., object]) -> None:
         if getattr(mechanism, "batched", False):
-            raise ValueError(f"raising is for what is called run by run, and {name_of(mechanism)} is batched")
+            batched = f"raising is for what is called run by run, and {name_of(mechanism)} is batched"
+            raise about("raising", ValueError(batched))
         self.mechanism = mechanism
         self.__wrapped__ = mechanism  # what a signature is read from
         self.__name__ = name_of(mechanism)

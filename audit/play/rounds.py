@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import hinted, must_be, must_be_one_of, reworded
 from ...learners.problems.losses import Family, Loss, check_lipschitz, loss_set
 from ...mechanisms.relation import Relation, RelationError, relation_names
 from .data import key_of
 from .distances import distance_fault, within
-from .pairs import Pair, fixed_loss, lengths_of
+from .pairs import Pair, fixed_loss, lengths_of, unlike
 
 #: The parts of a round that is an object, in this order.
 PARTS = ("user", "context", "arms", "losses")
@@ -109,7 +110,7 @@ def _as_losses(data: object, t: int) -> Round:
         vector = np.empty((0, 0))
     if vector.ndim != 1 or not vector.size:
         expected = 'a loss vector, a convex loss or {"losses": ...} with a "context", "arms" or a "user"'
-        raise ValueError(f"round {t} of an input must be {expected}, got {data!r:.80}")
+        raise must_be(f"round {t} of an input", expected, data)
     numbers: list[float] = vector.tolist()
     return numbers
 
@@ -148,13 +149,14 @@ class Game:
         """Return a sequence that fits; raise ValueError, in one line, for another."""
         sequence = as_sequence(data)
         if len(sequence) > self.rounds:
-            raise ValueError(f"{what} {len(sequence)} rounds, but the horizon is {self.rounds}: give rounds")
+            error = ValueError(f"{what} {len(sequence)} rounds, but the horizon is {self.rounds}")
+            raise hinted(error, f"give `rounds={len(sequence)}`")
         for t, round_ in enumerate(sequence, start=1):
             try:
                 self._check(round_, t)
             except ValueError as error:
                 told = f"{what} what the learner, whose input is a sequence of rounds, cannot be told"
-                raise ValueError(f"{told}: {error}") from None
+                raise reworded(error, f"{told}: {error}", ValueError) from None
         return sequence
 
     def _check_offered(self, round_: Round, t: int) -> None:
@@ -184,13 +186,13 @@ class Game:
         loss, what = loss_of(round_), f"the loss of round {t}"
         if isinstance(loss, np.ndarray):
             if len(loss) != self.arms and arms_of_round(round_) is None:
-                raise ValueError(f"{what} has {len(loss)} numbers, the learner has {self.arms} arms")
+                raise unlike(f"{what} has", len(loss), self.arms)
             if self.losses != "any" and not all(map(math.isfinite, loss)):
-                raise ValueError(f"{what} must be finite, got {loss.tolist()}")
+                raise must_be(what, "finite", loss.tolist())
             loss_set(self.losses).check(loss, what)
             return
         if lengths_of(loss) - {self.arms}:
-            raise ValueError(f"{what} has length {max(lengths_of(loss))}, the learner has {self.arms} arms")
+            raise unlike(f"{what} has", max(lengths_of(loss)), self.arms)
         if isinstance(loss, Family):
             check_lipschitz(loss, self.radius)
 
@@ -206,8 +208,9 @@ class RoundRelation:
             why = "a learner's actions tell how many rounds it has played, so both sides have as many"
             raise RelationError(f"add-remove cannot apply to a learner: {why}")
         if not self.relation.for_rounds:
-            known = f"{', '.join(relation_names(rounds=True))} or, with 3 rounds of a user at most, user:3"
-            raise RelationError(f"neighbours of a learner's rounds must be one of {known}, got {self.name!r}")
+            known = relation_names(rounds=True)
+            error = must_be_one_of("neighbours of a learner's rounds", known, self.name, RelationError)
+            raise hinted(error, "user:3 is for users of at most 3 rounds")
 
     @property
     def name(self) -> str:

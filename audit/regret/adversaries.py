@@ -12,7 +12,7 @@ from ...learners.problems.losses import LOSS_SETS, Family, Linear, Loss, Quadrat
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..assumptions.conformance import check_fresh
-from ..play.pairs import Pair, World, lengths_of, radius_of
+from ..play.pairs import Pair, World, lengths_of, radius_of, unlike
 from ..spaces.loss_choices import alphabet_of
 from .comparator import InBall, domain_of
 
@@ -120,7 +120,7 @@ def check_losses(chosen: Mapping[str, World], game: Setting, learner: Learner) -
             known.add(key)
             what = f"the loss of round {t + 1} of {name!r}"
             if lengths := lengths_of(loss) - {learner.arms}:
-                raise ValueError(f"{what} has length {min(lengths)}, but the learner has {learner.arms} arms")
+                raise unlike(f"{what} has", min(lengths), learner.arms)
             if isinstance(loss, np.ndarray):
                 LOSS_SETS[game.losses].check(loss, what)
             elif isinstance(loss, Family):

@@ -9,6 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
+from ...errors import must_be
 from ...learners.problems.losses import Loss
 from ..play.pairs import World, fixed_loss, loss_json
 
@@ -70,7 +71,7 @@ class BlockSequence:
                 raise ValueError(f"{shape}, got {reprlib.repr(block)}")
         losses = [fixed_loss(loss) for _, loss in data]
         if any(isinstance(loss, np.ndarray) and (loss.ndim != 1 or not np.isfinite(loss).all()) for loss in losses):
-            raise ValueError(f"a loss vector must be a list of finite numbers, got {reprlib.repr(data)}")
+            raise must_be("a loss vector", "a list of finite numbers", data)
         if len({loss.size if isinstance(loss, np.ndarray) else -1 for loss in losses}) > 1:
             raise ValueError("the losses of a sequence must be vectors of one length, or all of them convex")
         return cls(tuple(n for n, _ in data), tuple(losses))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...errors import must_be, must_be_one_of
 from ...learners.blame import name_of
 from ...learners.catalogue.entries import RegretClaim, Setting
 from ...learners.checks import check_whole
@@ -45,9 +46,7 @@ def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim
     if not callable(bound):
         number = _number(bound)
         if number is None:
-            raise ValueError(
-                f"a bound on regret must be a number of at least 0 or a function of T, got {reprlib.repr(bound)}"
-            )
+            raise must_be("a bound on regret", "a number of at least 0 or a function of T", bound)
         return RegretClaim(bound=lambda setting, _: number, exponent=0.0, source=YOURS)
 
     def at(t: int) -> float:
@@ -184,7 +183,7 @@ def check_regret(
     """
     rounds, arms = check_whole("rounds", rounds), check_whole("arms", arms_of(learner, arms))
     if losses not in LOSS_SETS:
-        raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {losses!r}")
+        raise must_be_one_of("losses", LOSS_SETS, losses)
     setting = Setting(rounds=rounds, arms=arms, losses=losses)
     budget = Budget(runs=runs, seed=seed, confidence=confidence)
     audit = audit_own_bound(learner, bound, setting, budget, Execution(jobs), parameters=parameters, search=search)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from ...errors import must_be
 from ...learners.catalogue.bounds.agarwal_singh import expected_size
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
@@ -83,7 +84,7 @@ def walk_interval(steps: int) -> tuple[float, float]:
     No learner of points of [-1, 1] has less expected regret against random signs: its own expected loss is 0.
     """
     if steps < 2 or steps % 2:
-        raise ValueError(f"steps must be even and at least 2, got {steps!r}")
+        raise must_be("steps", "even and at least 2", steps)
     return steps / math.sqrt(math.pi * (steps + 1) / 2), steps / math.sqrt(math.pi * steps / 2)
 
 

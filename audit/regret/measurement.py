@@ -13,6 +13,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from ...errors import must_be
 from ...learners.problems.losses import check_told
 from ...learners.protocol import Learner
 from ...learners.scalar import plays_run_by_run
@@ -349,7 +350,7 @@ def _check(losses: World, comparator: float | None) -> None:
         if isinstance(loss, np.ndarray):
             check_told(loss, f"the loss of round {t + 1}")
     if comparator is not None and not math.isfinite(comparator):
-        raise ValueError(f"comparator must be finite, got {comparator!r}")
+        raise must_be("comparator", "finite", comparator)
 
 
 def _student(totals: Floats, confidence: float) -> tuple[float, float]:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
+from ...errors import about, hinted
 from ...learners.protocol import LearnerError
+from ...learners.scalar import RAISING_CURE
 from ...mechanisms.draws import Draws, Stage
 from ..play.data import from_json, shown, to_json
 from ..play.mechanism_runs import DataPair, RefusedInputError, SlowInputError, outputs_of
-from ..play.raising import CURE
 
 #: Runs on each side that confirm a pair, at most; the share of all runs that is; and the most pairs that are tried.
 CONFIRMED, SHARE, MOST_TRIED = 1_000, 1 / 20, 4
@@ -55,8 +56,12 @@ class OneSided:
         inputs = [shown(to_json(data))[:_SHOWN] for data in (bad, good)]
         return (
             f"raised {self.said}, on one of two neighbours alone: in {many:,} of {self.runs:,} runs on {inputs[0]}, "
-            f"in 0 of {self.runs:,} on {inputs[1]}; {CURE}"
+            f"in 0 of {self.runs:,} on {inputs[1]}"
         )
+
+    def error(self, name: str) -> LearnerError:
+        """Return the error of a mechanism of this name."""
+        return hinted(about(name, LearnerError(f"{name} {self.words}")), RAISING_CURE)
 
     def to_json(self) -> OneSidedJson:
         """Return the record's form."""

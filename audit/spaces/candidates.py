@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ...errors import must_be
 from ..play.data import key_of, shown, to_json
 from .drawing import draw
 from .extremes import plain_record
@@ -121,9 +122,7 @@ class Drawn:
         candidates = []
         for pair in draw(self.inputs, many, self.seed):
             if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
-                raise ValueError(
-                    f"inputs must be pairs (left, right), as neighbours(strategy, relation) draws, got {pair!r:.80}"
-                )
+                raise must_be("inputs", "pairs (left, right), as neighbours(strategy, relation) draws", pair)
             candidates.append(Candidate(*pair))
         different = {
             candidate.key: candidate for candidate in candidates if key_of(candidate.left) != key_of(candidate.right)

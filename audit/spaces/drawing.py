@@ -13,6 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar
 
+from ...errors import must_be
 from ...learners.blame import raised, said
 from ...learners.protocol import LearnerError
 
@@ -45,7 +46,7 @@ def is_strategy(thing: object) -> TypeGuard[SearchStrategy[object]]:
 def check_strategy(thing: object) -> SearchStrategy[object]:
     """Return what is a Hypothesis strategy; raise ValueError for anything else."""
     if not is_strategy(thing):
-        raise ValueError(f"inputs must be a Hypothesis strategy, as in st.lists(st.floats(0, 1)), got {thing!r:.80}")
+        raise must_be("inputs", "a Hypothesis strategy, as in st.lists(st.floats(0, 1))", thing)
     return thing
 
 

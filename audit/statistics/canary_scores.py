@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure, TradeOff
 from .bounds.bisection import bisect
@@ -231,7 +232,7 @@ def coins_of(data: ScoresJson) -> _Bools | None:
         return None
     packed = np.frombuffer(bytes.fromhex(str(data["coins"])), dtype=np.uint8)
     if packed.size != -(-data["canaries"] // 8):
-        raise ValueError(f"coins must be {data['canaries']} bits, got {8 * packed.size}")
+        raise must_be("coins", f"{data['canaries']} bits", 8 * packed.size)
     return np.unpackbits(packed, count=data["canaries"]).astype(np.bool_)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ...errors import must_be
 from .bounds import intervals, joint_bound
 from .bounds.power import SHARES
 from .bounds.rounding import best, rounded
@@ -67,11 +68,11 @@ def choose_by_labels(
     if values.size == 0:
         raise ValueError("choose_by_labels needs at least one pilot run, but got 0")
     if runs < 1:
-        raise ValueError(f"runs must be at least 1, but got {runs}")
+        raise must_be("runs", "at least 1", runs)
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+        raise must_be("alpha", "in (0, 1)", alpha)
     if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), but got {delta}")
+        raise must_be("delta", "in [0, 1)", delta)
     return _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs, fair))[1]
 
 

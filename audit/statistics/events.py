@@ -16,6 +16,7 @@ from typing import Final, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import must_be
 from .bounds import intervals, joint_bound
 from .bounds.joint_cover import MARGINS
 from .bounds.variational import StepFunction, StepsJson
@@ -72,7 +73,7 @@ class Event:
 
     def __post_init__(self) -> None:
         if self.method not in ("guess", "joint", "variational"):
-            raise ValueError(f"method must be 'guess', 'joint' or 'variational', but got {self.method!r}")
+            raise must_be("method", "'guess', 'joint' or 'variational'", self.method)
         if (self.method == "variational") != (self.function is not None):
             raise ValueError(f"a variational event, and no other, has a function, but got {self.method!r}")
         if self.method != "guess" and self.direction not in ("left", "right"):
@@ -81,7 +82,7 @@ class Event:
                 f"but got lower={self.lower} and upper={self.upper}"
             )
         if not 0 < self.share < 1 or (self.method == "guess" and self.share != 0.5):
-            raise ValueError(f"share must be 1/2 in the guess game and in (0, 1) otherwise, but got {self.share}")
+            raise must_be("share", "1/2 in the guess game and in (0, 1) otherwise", self.share)
         if self.lower >= self.upper:
             raise ValueError(f"lower must be below upper, but got lower={self.lower} and upper={self.upper}")
 
@@ -394,7 +395,7 @@ def check_runs(scores: ArrayLike, left: ArrayLike) -> tuple[_Floats, NDArray[np.
     values, labels = np.asarray(scores, dtype=np.float64), np.asarray(left)
     if values.ndim != 1 or values.shape != labels.shape:
         shapes = f"{values.shape} and {labels.shape}"
-        raise ValueError(f"scores and left must be one-dimensional and equally long, but got {shapes}")
+        raise must_be("scores and left", "one-dimensional and equally long", shapes)
     if labels.dtype != np.bool_:
         raise ValueError(f"left must be an array of bool, but got dtype {labels.dtype}")
     return values, labels

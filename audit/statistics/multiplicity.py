@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...errors import must_be
 from ...mechanisms.claim import Claim
 from ...mechanisms.measures.measure import Measure
 from .bounds.bisection import bisect
@@ -118,7 +119,7 @@ def holm(p_values: Sequence[float], alpha: float, *, planned: int = 0) -> list[D
     [True, False, True]
     """
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
+        raise must_be("alpha", "in (0, 1)", alpha)
     if not p_values:
         return []
     from statsmodels.stats.multitest import multipletests  # a second of imports, for reports of several claims alone

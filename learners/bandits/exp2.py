@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...errors import must_be
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
 from ...mechanisms.parameters import check_positive
@@ -70,7 +71,7 @@ class Exp2:
     def __post_init__(self) -> None:
         check_positive("eta", self.eta)
         if not 0 < self.gamma <= 1:
-            raise ValueError(f"gamma must be in (0, 1], got {self.gamma!r}")
+            raise must_be("gamma", "in (0, 1]", self.gamma)
         points = self.points
         if points.ndim != 2 or not points.size or not np.isfinite(points).all():
             raise ValueError(f"actions must be finite points in columns, (N, |S|), got shape {points.shape}")
@@ -79,7 +80,7 @@ class Exp2:
             raise ValueError(f"actions must span R^{len(points)}, got points of rank {rank}")
         mu = self.design
         if mu.shape != points.shape[1:] or mu.min() < 0 or abs(mu.sum() - 1) > 1e-9:
-            raise ValueError(f"exploration must be {points.shape[1]} probabilities, got {self.exploration!r}")
+            raise must_be("exploration", f"{points.shape[1]} probabilities", self.exploration)
         if np.linalg.matrix_rank(points * mu) < len(points):
             raise ValueError("exploration must give weight to points that span the space")
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from ...errors import must_be
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Block, Blocks, Laplace
 from ...mechanisms.parameters import check_positive
@@ -273,9 +274,7 @@ class BatchedExp4:
         check_positive("sensitivity", self.sensitivity)
         check_positive("constant", self.constant)
         if not 0 < self.delta < 1:
-            raise ValueError(
-                f"delta must be in (0, 1) for batched EXP4, whose noise grows with ln(1 / delta), got {self.delta!r}"
-            )
+            raise must_be("delta", "in (0, 1) for batched EXP4, whose noise grows with ln(1 / delta)", self.delta)
 
     @property
     def arms(self) -> int:

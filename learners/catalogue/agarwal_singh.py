@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...errors import must_be, must_be_one_of
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..bandits.exp2 import Exp2, hypercube, signed_axes
@@ -90,9 +91,9 @@ def ftpl(setting: Setting, domain: Minimiser, noise_delta: float | None, theorem
     t, n, delta = setting.rounds, setting.arms, setting.delta if noise_delta is None else noise_delta
     epsilon = setting.epsilon
     if noise_delta is not None and not 0 < noise_delta < 1:
-        raise ValueError(f"noise_delta must be in (0, 1), got {noise_delta!r}")
+        raise must_be("noise_delta", "in (0, 1)", noise_delta)
     if theorem not in ("3.5", "A.1"):
-        raise ValueError(f"theorem must be 3.5 or A.1, got {theorem!r}")
+        raise must_be("theorem", "3.5 or A.1", theorem)
     if theorem == "3.5":
         sigma = published_sigma(dim=n, norm=l2_norm(setting), rounds=t, epsilon=epsilon, delta=delta, base=base)
     else:
@@ -183,7 +184,7 @@ def reduction_exp2_actions(
     B = ||Y||_1.
     """
     if points not in ("axes", "hypercube"):
-        raise ValueError(f"points must be axes or hypercube, got {points!r}")
+        raise must_be("points", "axes or hypercube", points)
     over: Callable[..., Exp2] = Exp2 if points == "axes" else HypercubeExp2
     actions = signed_axes(setting.arms) if points == "axes" else hypercube(setting.arms)
     rates = exp2_rates(setting, actions.shape[1])
@@ -202,7 +203,7 @@ def reduction_scrible(setting: Setting, *, eta: float | None = None, domain: str
         "simplex": SimplexBarrier,
     }
     if domain not in barriers:
-        raise ValueError(f"domain must be one of {', '.join(barriers)}, got {domain!r}")
+        raise must_be_one_of("domain", barriers, domain)
     n, t = setting.arms, max(setting.rounds, 2)
     barrier = barriers[domain](n)
     if eta is None:

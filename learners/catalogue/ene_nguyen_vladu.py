@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...errors import must_be_one_of
 from ...mechanisms.measures.gaussian_dp import gaussian_mu
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
@@ -27,7 +28,7 @@ DOMAINS: dict[str, Callable[[int], LinearOracle]] = {
 def domain_named(name: str, dim: int) -> LinearOracle:
     """Return a domain of unit size by name."""
     if name not in DOMAINS:
-        raise ValueError(f"domain must be one of {', '.join(DOMAINS)}, got {name!r}")
+        raise must_be_one_of("domain", DOMAINS, name)
     return DOMAINS[name](dim)
 
 

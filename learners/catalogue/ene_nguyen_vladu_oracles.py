@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ...errors import must_be
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Gaussian, Laplace, scale_of
 from ...mechanisms.parameters import check_positive
@@ -52,14 +53,14 @@ def oco_spanning_trees(setting: Setting, *, eta: float | None = None, precision:
     """Return NoisyOCO over the spanning trees of a cycle of `arms` edges: a matroid base polytope."""
     n = setting.arms
     if n < 2:
-        raise ValueError(f"arms must be at least 2, the edges of a cycle, got {n}")
+        raise must_be("arms", "at least 2, the edges of a cycle", n)
     return noisy_oco(setting, SpanningTrees(n, tuple((i, (i + 1) % n) for i in range(n))), eta, precision)
 
 
 def oco_paths(setting: Setting, *, eta: float | None = None, precision: float = 0.25) -> NoisyOco:
     """Return NoisyOCO over the paths through `arms` / 2 stages of two parallel edges: a flow polytope."""
     if setting.arms % 2:
-        raise ValueError(f"arms must be even, two edges for each stage, got {setting.arms}")
+        raise must_be("arms", "even, two edges for each stage", setting.arms)
     stages = setting.arms // 2
     edges = tuple((i, i + 1) for i in range(stages) for _ in range(2))
     return noisy_oco(setting, Paths(stages + 1, edges), eta, precision)
@@ -69,7 +70,7 @@ def oco_assignments(setting: Setting, *, eta: float | None = None, precision: fl
     """Return NoisyOCO over the assignments of sqrt(`arms`) tasks: the Birkhoff polytope."""
     size = math.isqrt(setting.arms)
     if size**2 != setting.arms or size == 1:
-        raise ValueError(f"arms must be 4, 9, 16, ..., the entries of a permutation matrix, got {setting.arms}")
+        raise must_be("arms", "4, 9, 16, ..., the entries of a permutation matrix", setting.arms)
     return noisy_oco(setting, Assignments(size), eta, precision)
 
 
@@ -80,7 +81,7 @@ def oco_rankings(setting: Setting, *, eta: float | None = None, precision: float
     """
     n = setting.arms
     if not 2 <= n <= MOST_ELEMENTS:
-        raise ValueError(f"arms must be from 2 to {MOST_ELEMENTS}, the items of a ranking, got {n}")
+        raise must_be("arms", f"from 2 to {MOST_ELEMENTS}, the items of a ranking", n)
     largest = [math.fsum(1 - k / (n - 1) for k in range(size)) for size in range(n + 1)]
     return noisy_oco(setting, BasePolytope(tuple(largest[s.bit_count()] for s in range(2**n))), eta, precision)
 
@@ -201,7 +202,7 @@ def tree_aggregation(setting: Setting, *, noise: str = "laplace") -> Ftrl | Ftpl
     """
     t, nodes, epsilon = setting.rounds, setting.rounds.bit_length(), setting.epsilon
     if noise not in ("laplace", "gaussian"):
-        raise ValueError(f"noise must be laplace or gaussian, got {noise!r}")
+        raise must_be("noise", "laplace or gaussian", noise)
     if noise == "laplace":
         size = math.log2(t) if setting.published else 2.0 * nodes
         law = Laplace(0.0 if math.isinf(epsilon) else size / epsilon)

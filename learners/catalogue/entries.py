@@ -5,13 +5,13 @@ A new algorithm is one file in this room and one `Entry` in its paper's list.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, NotRequired, TypedDict, get_type_hints
 
+from ...errors import must_be, must_be_one_of, unknown
 from ...mechanisms.claim import EXPECTATIONS, Claim
 from ...mechanisms.statement import Statement
 from ..checks import check_epsilon
@@ -59,9 +59,9 @@ class Setting:
 
     def __post_init__(self) -> None:
         if self.calibration not in CALIBRATIONS:
-            raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {self.calibration!r}")
+            raise must_be_one_of("calibration", CALIBRATIONS, self.calibration)
         if not self.epsilon > 0:
-            raise ValueError(f"epsilon must be positive: the noise is calibrated to it, got {self.epsilon!r}")
+            raise must_be("epsilon", "positive: the noise is calibrated to it", self.epsilon)
         check_epsilon(self.epsilon)
 
     @property
@@ -120,9 +120,9 @@ class Case:
 
     def __post_init__(self) -> None:
         if self.expected not in EXPECTATIONS:
-            raise ValueError(f"expected must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
+            raise must_be_one_of("expected", EXPECTATIONS, self.expected)
         if self.standing not in STANDINGS:
-            raise ValueError(f"standing must be one of {', '.join(STANDINGS)}, got {self.standing!r}")
+            raise must_be_one_of("standing", STANDINGS, self.standing)
         if self.standing in QUOTED and self.statement is None:
             raise ValueError(f"a {self.standing} must be quoted: its statement is missing")
         called_false = self.standing == "computed" or self.expected == "falsified"
@@ -279,7 +279,7 @@ class Entry:
         default = Setting(rounds=self.rounds, arms=self.arms, delta=self.delta, losses=self.losses)
         chosen = replace(default, **changes)
         if self.fixed_losses and chosen.losses != self.losses:
-            raise ValueError(f"losses of {self.name} must be {self.losses}: its noise is, got {chosen.losses!r}")
+            raise must_be(f"losses of {self.name}", f"{self.losses}: its noise is", chosen.losses)
         return chosen
 
     def cases_of(self, setting: Setting, own: Mapping[str, object], claim: Claim) -> list[Case]:
@@ -357,13 +357,4 @@ def lookup(name: str) -> Entry:
 
 def unknown_target(name: str, known: Iterable[str]) -> ValueError:
     """Return the error that there is no target of a name, with the near matches."""
-    return ValueError(f"unknown target {name!r}{near_matches(name, known)}; `overclaim list` shows the catalogue")
-
-
-def near_matches(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with the near matches of `name`, or nothing: those in a room of that name first."""
-    known = list(known)
-    near = [k for k in known if k.rpartition("/")[2] == name]
-    near += difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    near += [k for k in known if name in k and k not in near][:3]
-    return f"; did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
+    return unknown("unknown target", name, known, "overclaim list shows the catalogue")

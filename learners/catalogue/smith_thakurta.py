@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...errors import must_be
 from ...mechanisms.noise import L2Laplace, Laplace
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
@@ -40,9 +41,7 @@ def curved_ball(dim: int, radius: float, curvature: float) -> L2Ball:
     """Return the ball; raise ValueError if no 1-Lipschitz loss on it is as strongly convex as `curvature` says."""
     domain = L2Ball(dim, radius)
     if curvature * radius > 1 + TOLERANCE:
-        raise ValueError(
-            f"curvature must be at most 1 / radius, {1 / radius:g}, for 1-Lipschitz losses, got {curvature!r}"
-        )
+        raise must_be("curvature", f"at most 1 / radius, {1 / radius:g}, for 1-Lipschitz losses", curvature)
     return domain
 
 

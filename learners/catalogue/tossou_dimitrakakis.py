@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...errors import must_be
 from ..bandits.exp3 import Exp3
 from ..checks import check_batch, check_fraction
 from ..conversions.batched import MiniBatch
@@ -26,7 +27,7 @@ def exp3_minibatch(
     if gamma is not None:
         check_fraction("gamma", gamma)
         if eta is None and gamma == 0:
-            raise ValueError(f"gamma must be positive where no eta is given, got {gamma!r}")
+            raise must_be("gamma", "positive where no eta is given", gamma)
     gamma = min(1.0, math.sqrt(k * math.log(max(k, 2)) / ((math.e - 1) * n))) if gamma is None else gamma
     return MiniBatch(inner=Exp3(arms=k, eta=gamma / k if eta is None else eta, gamma=gamma), batch=batch)
 

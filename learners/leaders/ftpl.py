@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ...errors import must_be, must_be_one_of
 from ...mechanisms.draws import Draws
 from ...mechanisms.measures.gaussian_dp import gaussian_mu
 from ...mechanisms.parameters import check_positive
@@ -126,7 +127,7 @@ def published_sigma(*, rounds: int, dim: int, norm: float, epsilon: float, delta
 def read_in(base: str, readings: Mapping[str, Reading]) -> Reading:
     """Return how logarithms are read in a base; raise ValueError for one that is none of these readings."""
     if base not in readings:
-        raise ValueError(f"base must be one of {', '.join(readings)}, got {base!r}")
+        raise must_be_one_of("base", readings, base)
     return readings[base]
 
 
@@ -147,4 +148,4 @@ def gaussian_sigma(*, sensitivity: float, epsilon: float, delta: float) -> float
 
 def _check_horizon(rounds: int) -> None:
     if rounds < 2:
-        raise ValueError(f"rounds must be at least 2 for follow-the-perturbed-leader (log T = 0), got {rounds!r}")
+        raise must_be("rounds", "at least 2 for follow-the-perturbed-leader (log T = 0)", rounds)

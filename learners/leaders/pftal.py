@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Gaussian, L2Laplace, Noise
 from ...mechanisms.parameters import check_positive
@@ -95,7 +96,7 @@ class _Leader:
         check_rounds(self.rounds)
         check_positive("curvature", self.curvature)
         if not self.regulariser >= 0:
-            raise ValueError(f"regulariser must be at least 0, got {self.regulariser!r}")
+            raise must_be("regulariser", "at least 0", self.regulariser)
 
     @property
     def loss_class(self) -> ConvexClass:
@@ -274,9 +275,10 @@ class BanditPftal(_Leader):
         check_positive("bound", self.bound)
         widest = 0.0 if self.regulariser else self.curvature * self.domain.inner_radius**2 / 4
         if self.bound < widest:
-            raise ValueError(
-                f"bound must be at least {widest:g}, curvature radius^2 / 4: no loss so strongly convex is smaller,"
-                f" got {self.bound!r}"
+            raise must_be(
+                "bound",
+                f"at least {widest:g}, curvature radius^2 / 4: no loss so strongly convex is smaller",
+                self.bound,
             )
 
     @property

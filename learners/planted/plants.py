@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ...errors import must_be_one_of
 from ...mechanisms.draws import Draws
 from .planted_learners import bandit, experts, reduction
 from .planted_mechanisms import ball, batches, choosing, counting, gaussian, noisy_max, prefix_sums, response
@@ -201,5 +202,5 @@ SUBJECTS = (
 def planted(subject: Subject, bug: str) -> Planted:
     """Return a subject with one bug, or sound where `bug` is empty."""
     if bug and bug not in subject.bugs:
-        raise ValueError(f"bug must be one of {', '.join(subject.bugs)}, got {bug!r}")
+        raise must_be_one_of("bug", subject.bugs, bug)
     return Planted(subject.play, bug)

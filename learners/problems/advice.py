@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import must_be
 from ...mechanisms.draws import Floats
 from ..checks import check_arms
 
@@ -87,7 +88,7 @@ def observed(seen: Floats | None, context: Any, advice: Advice, runs: NDArray[np
     table = Advice(context).table
     shape = advice.experts, advice.arms
     if table.shape != shape:
-        raise ValueError(f"a context must be advice of shape {shape} (experts, arms), got {table.shape}")
+        raise must_be("a context", f"advice of shape {shape} (experts, arms)", table.shape)
     seen = np.empty((*shape, runs.size)) if seen is None else seen
     seen[..., runs] = table[..., None]
     return seen
@@ -97,7 +98,7 @@ def graded_advice(experts: int, arms: int) -> Advice:
     """Return a plain example: the first K experts each name one arm; every later group of K is less certain."""
     check_arms(arms)
     if experts < 1:
-        raise ValueError(f"experts must be an integer of at least 1, got {experts!r}")
+        raise must_be("experts", "an integer of at least 1", experts)
     groups = -(-experts // arms)
     table = np.zeros((experts, arms))
     for j in range(experts):

@@ -11,6 +11,7 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ...mechanisms.draws import Floats
 
 #: The most coordinates of a base polytope, whose function is a table: its sets are numbers of 16 bits. The share of
@@ -297,10 +298,10 @@ class BasePolytope:
     def __post_init__(self) -> None:
         count = len(self.values)
         if count < 2 or count & (count - 1) or self.dim > MOST_ELEMENTS:
-            raise ValueError(f"values must be those of all 2^dim sets, dim from 1 to {MOST_ELEMENTS}, got {count}")
+            raise must_be("values", f"those of all 2^dim sets, dim from 1 to {MOST_ELEMENTS}", count)
         f = self._table
         if not np.isfinite(f).all():
-            raise ValueError(f"values must be finite, got {f[~np.isfinite(f)][0]}")
+            raise must_be("values", "finite", f[~np.isfinite(f)][0])
         if f[0] != 0:
             raise ValueError(f"values must begin with 0, that of the empty set, got {f[0]}")
         sets, slack = np.arange(count), ROUNDING * np.abs(f).max()

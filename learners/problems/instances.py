@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ...mechanisms.draws import Floats
 from ..checks import check_arms, check_rounds
 
@@ -91,7 +92,7 @@ def lemma_11_losses(rounds: int, *, drop: int | None = None) -> Floats:
     check_rounds(rounds)
     drop = rounds // 2 if drop is None else drop
     if not 0 <= drop <= rounds:
-        raise ValueError(f"drop must be in 0..{rounds}, got {drop!r}")
+        raise must_be("drop", f"in 0..{rounds}", drop)
     losses = np.tile([0.5, 1.0], (rounds, 1))
     losses[drop:, 1] = 0.0
     return losses

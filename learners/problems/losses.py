@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be, must_be_one_of
 from ...mechanisms.claim import loss_range
 from ...mechanisms.draws import Floats
 from ..protocol import Actions, FeedbackKind, LossError
@@ -68,13 +69,13 @@ def feedback(loss: Loss, actions: Actions, kind: FeedbackKind) -> Floats:
 def _vector(name: str, values: Iterable[float]) -> tuple[float, ...]:
     vector = tuple(float(v) for v in values)
     if not vector or not all(math.isfinite(v) for v in vector):
-        raise ValueError(f"{name} must be a non-empty vector of finite numbers, got {values!r}")
+        raise must_be(name, "a non-empty vector of finite numbers", values)
     return vector
 
 
 def _finite(name: str, value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value!r}")
+        raise must_be(name, "finite", value)
     return float(value)
 
 
@@ -142,7 +143,7 @@ class Quadratic:
 
     def __post_init__(self) -> None:
         if not (self.curvature > 0 and math.isfinite(self.curvature)):
-            raise ValueError(f"curvature must be positive and finite, got {self.curvature!r}")
+            raise must_be("curvature", "positive and finite", self.curvature)
         object.__setattr__(self, "centre", _vector("centre", self.centre))
         object.__setattr__(self, "offset", _finite("offset", self.offset))
 
@@ -281,7 +282,7 @@ class Switch:
         _finite("threshold", self.threshold)
         for name, value in (("lag", self.lag), ("coordinate", self.coordinate)):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
-                raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+                raise must_be(name, "a whole number of at least 0", value)
 
     def given(self, actions: Sequence[Actions]) -> Convex:
         """Return the loss after these actions."""
@@ -321,10 +322,10 @@ def from_json(data: object) -> Loss | Switch:
         except OverflowError:
             raise ValueError("a loss vector must be finite, got a number beyond all floats") from None
         except (TypeError, ValueError):
-            raise ValueError(f"a loss vector must be a list of numbers, got {data!r}") from None
-    known = ", ".join((*_FAMILIES, "switch"))
+            raise must_be("a loss vector", "a list of numbers", data) from None
+    known = (*_FAMILIES, "switch")
     if not isinstance(data, dict) or "loss" not in data:
-        raise ValueError(f'a loss must be a list of numbers or an object with "loss" ({known}), got {data!r}')
+        raise must_be("a loss", f'a list of numbers or an object with "loss" ({", ".join(known)})', data)
     fields = {name: value for name, value in data.items() if name != "loss"}
     try:
         if data["loss"] == "switch":
@@ -332,7 +333,7 @@ def from_json(data: object) -> Loss | Switch:
             return Switch(below=below, above=above, **fields)
         return _FAMILIES[data["loss"]](**fields)
     except KeyError:
-        raise ValueError(f'"loss" must be one of {known}, got {data!r}') from None
+        raise must_be_one_of('"loss"', known, data["loss"]) from None
     except TypeError as error:
         raise ValueError(f"a {data['loss']} loss has other fields: {error}") from None
 
@@ -340,7 +341,7 @@ def from_json(data: object) -> Loss | Switch:
 def _side(name: str, data: object) -> Family:
     loss = from_json(data) if isinstance(data, dict) else None
     if not isinstance(loss, Family):
-        raise ValueError(f"{name} of a switch must be a loss of the family {', '.join(_FAMILIES)}, got {data!r}")
+        raise must_be(f"{name} of a switch", f"a loss of a family ({', '.join(_FAMILIES)})", data)
     return loss
 
 
@@ -350,7 +351,7 @@ def check_told(losses: Floats, what: str, loss: Loss | None = None) -> None:
     `losses` holds values (runs,) or gradients (dim, runs); `what` names the loss and its round in the message.
     """
     if not (fine := np.isfinite(losses)).all():
-        raise LossError(f"{what} must be finite, got {losses[~fine].flat[0]}")
+        raise must_be(what, "finite", losses[~fine].flat[0], LossError)
     if losses.ndim == 2 and not isinstance(loss, np.ndarray | Family | SwitchedLoss | None):
         steepest = float(np.sqrt(np.square(losses).sum(axis=0)).max())
         if steepest > 1 + TOLERANCE:

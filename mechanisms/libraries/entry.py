@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import hinted
 from ..claim import Claim
 from ..statement import Statement
 
@@ -66,18 +67,16 @@ class Library:
         """
         asked = self.asked
         if not self.is_installed:
-            raise MissingLibraryError(
-                f"libraries/{self.name} needs {asked}, which is not installed: {self.command}, or make {self.target}"
-            )
+            error = MissingLibraryError(f"libraries/{self.name} needs {asked}, which is not installed")
+            raise hinted(error, f"{self.command}, or make {self.target}")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return importlib.import_module(module or self.module)
         except ImportError as error:
             message = " ".join(str(error).split())[:150]
-            raise MissingLibraryError(
-                f"libraries/{self.name} needs {asked}; what is installed says: {message}: {self.command}"
-            ) from None
+            unfit = MissingLibraryError(f"libraries/{self.name} needs {asked}; what is installed says: {message}")
+            raise hinted(unfit, self.command) from None
 
     @property
     def asked(self) -> str:

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...errors import must_be
 from .measure import Floats, MeasureJson, TradeOff, directed, is_number
 
 #: The largest delta.
@@ -42,10 +43,10 @@ class ApproxDP(TradeOff):
 
     def __post_init__(self) -> None:
         if not (is_number(self.delta) and 0 <= self.delta < 1):
-            raise ValueError(f"delta must be in [0, 1), got {self.delta!r}")
+            raise must_be("delta", "in [0, 1)", self.delta)
         if not (is_number(self.epsilon) and self.epsilon >= 0 and self.epsilon + self.delta > 0):
             least = "at least 0" if self.delta else "positive"
-            raise ValueError(f"epsilon must be {least} and finite, got {self.epsilon!r}")
+            raise must_be("epsilon", f"{least} and finite", self.epsilon)
         super().__post_init__()
 
     @property
@@ -135,7 +136,7 @@ class Profile(TradeOff):
         try:
             points = tuple((epsilon, delta) for epsilon, delta in self.points)
         except (TypeError, ValueError):
-            raise ValueError(f"a profile must be a list of pairs [epsilon, delta], got {self.points!r}") from None
+            raise must_be("a profile", "a list of pairs [epsilon, delta]", self.points) from None
         if not points:
             raise ValueError("a profile must have at least one point [epsilon, delta], got none")
         for epsilon, delta in points:

@@ -17,6 +17,7 @@ import scipy  # its parts load when first used: the roots are wanted seldom
 from numpy.typing import ArrayLike
 from scipy import special
 
+from ...errors import must_be
 from .measure import Floats, TradeOff, directed, require_level
 
 #: Means between which an epsilon has too many digits for its tails to be subtracted.
@@ -98,7 +99,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     """
     _require_positive("mu", mu)
     if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1), but got {delta}")
+        raise must_be("delta", "in (0, 1)", delta)
     goal = math.log(delta)
     if _log_gaussian_delta(mu, 0.0) <= goal:
         return 0.0
@@ -129,7 +130,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     """
     _require_epsilon("epsilon", epsilon)
     if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1), but got {delta}")
+        raise must_be("delta", "in (0, 1)", delta)
 
     def excess(log_mu: float) -> float:
         return math.exp(_log_gaussian_delta(math.exp(log_mu), epsilon)) - delta
@@ -158,9 +159,9 @@ def _log_gaussian_delta(mu: float, epsilon: float) -> float:
 
 def _require_positive(name: str, value: float) -> None:
     if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be positive and finite, but got {value}")
+        raise must_be(name, "positive and finite", value)
 
 
 def _require_epsilon(name: str, value: float) -> None:
     if not (value >= 0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be non-negative and finite, but got {value}")
+        raise must_be(name, "non-negative and finite", value)

@@ -15,6 +15,7 @@ from typing import ClassVar, Self, TypedDict, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import must_be
 from ..parameters import is_finite
 
 Floats = NDArray[np.float64]
@@ -35,9 +36,9 @@ def is_number(value: object) -> bool:
 def require_level(name: str, value: float, least: float = 0.0) -> None:
     """Raise ValueError for a level that is not above the least, or beyond what is computed with."""
     if not is_number(value) or value <= least:
-        raise ValueError(f"{name} must be {f'above {least:g}' if least else 'positive'} and finite, got {value!r}")
+        raise must_be(name, f"{(f'above {least:g}' if least else 'positive')} and finite", value)
     if float(value) > _LARGEST:
-        raise ValueError(f"{name} must be at most {_LARGEST:g}, got {value!r}")
+        raise must_be(name, f"at most {_LARGEST:g}", value)
 
 
 class MeasureJson(TypedDict, total=False):

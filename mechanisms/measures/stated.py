@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ...errors import must_be
 from .approximate import ApproxDP, Profile
 from .gaussian_dp import GDP
 from .measure import Measure
@@ -41,13 +42,13 @@ def measure_from_json(data: Any) -> Measure:
 
 def _list(value: object) -> Iterable[object]:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"profile must be a list of [epsilon, delta], got {value!r}")
+        raise must_be("profile", "a list of [epsilon, delta]", value)
     return value
 
 
 def _pair(name: str, form: str, value: object) -> tuple[Any, Any]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f"{name} must be {form}, got {value!r}")
+        raise must_be(name, form, value)
     return value[0], value[1]
 
 

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ..draws import Draws, Floats
 from ..noise import Laplace
 from ..parameters import check_positive
@@ -168,7 +169,7 @@ class TruncatedGeometric(OneShot):
         """Return the noisy counts, (runs,)."""
         count = int(data[0])
         if not 0 <= count <= self.n:
-            raise ValueError(f"the count must be in 0..{self.n}, got {data[0]!r}")
+            raise must_be("the count", f"in 0..{self.n}", data[0])
         law, d = self.cumulative(count)
 
         def sample(draws: Draws) -> NDArray[np.int64]:

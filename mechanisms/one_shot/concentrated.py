@@ -22,6 +22,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ..discrete import DiscreteGaussianNoise, integers
 from ..draws import Draws, Floats
 from ..measures.approximate import ApproxDP
@@ -110,7 +111,7 @@ class DiscreteGaussianMechanism(Concentrated):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.sigma > _LARGEST_SIGMA:
-            raise ValueError(f"rho must be so large that sigma is at most {_LARGEST_SIGMA}, got {self.rho!r}")
+            raise must_be("rho", f"so large that sigma is at most {_LARGEST_SIGMA}", self.rho)
 
     @property
     def noise(self) -> DiscreteGaussianNoise:
@@ -159,7 +160,7 @@ class AnalyticGaussian:
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
         if not (isinstance(self.delta, float) and 0 < self.delta < 1):
-            raise ValueError(f"delta must be in (0, 1), got {self.delta!r}")
+            raise must_be("delta", "in (0, 1)", self.delta)
 
     @property
     def measure(self) -> Measure:

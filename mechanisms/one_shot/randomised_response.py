@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import must_be
 from ..draws import Draws
 from ..parameters import check_count, is_finite
 
@@ -67,7 +68,7 @@ class OneTimeRappor:
         check_count("hashes", self.hashes)
         check_count("size", self.size)
         if not is_finite(self.f) or not 0 < self.f <= 1:
-            raise ValueError(f"f must be in (0, 1], got {self.f!r}")
+            raise must_be("f", "in (0, 1]", self.f)
 
     @property
     def claimed(self) -> float:

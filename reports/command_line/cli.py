@@ -12,6 +12,7 @@ import click
 
 from ... import __version__
 from ...audit.plans.paths import check_distinct, check_folder, exists
+from ...errors import exclude, hinted
 from ..sanitise import json_text, visible
 from .comparing import hold_against
 from .computed import exact, power
@@ -34,7 +35,7 @@ from .options import (
 from .regret import regret
 from .running import audited, cluster_of, exit_code, resumable
 from .scores import scores, write_plot
-from .task_options import check_canaries, check_shrink, task_of, warn_of_few
+from .task_options import check_canaries, check_shrink, prepared_learner, task_of, warn_of_few
 from .trace_command import trace
 
 if TYPE_CHECKING:
@@ -188,10 +189,8 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     from ..formats.claim_lines import smoke_lines
 
     task = task_of(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
-    if task.is_mechanism:
-        raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
     with own_process():
-        prepared = task.prepare()
+        prepared = prepared_learner(task, "smoke tests")
         outcome = smoke_test(
             prepared.target, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
         ).to_json()
@@ -210,7 +209,7 @@ def init(plan_file: Path) -> None:
     from ..record import write_atomically
 
     if exists(plan_file, "cannot write"):
-        raise ValueError(f"{str(plan_file)!r} is there already: remove it, or name another file")
+        raise hinted(ValueError(f"{str(plan_file)!r} is there already"), "remove it, or name another file")
     write_atomically(plan_file, example(plan_file.name))
     say(f"wrote {plan_file}; audit it by: {shlex.join(['overclaim', 'run', str(plan_file)])}")
 
@@ -263,7 +262,7 @@ def run(
     from ..record import to_text, write_atomically
 
     if resume and restart:
-        raise ValueError("--resume goes on with an interrupted run and --restart removes it: give one of them")
+        raise exclude("--resume", "--restart", "one goes on with an interrupted run, the other removes it")
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
     plan = _plan(plan_file, seed, libraries=libraries, fast=fast, blind_spots=blind_spots)
     check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file})
@@ -289,7 +288,8 @@ def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, fast: bo
     from ...audit.plans.plan import libraries_plan, literature, read_plan
 
     if plan_file is not None and (seed is not None or libraries):
-        raise ValueError("--seed and --libraries go without a plan: a plan has its own seed and claims")
+        given = " and ".join(name for name, on in (("--seed", seed is not None), ("--libraries", libraries)) if on)
+        raise exclude(given, "a plan", "a plan has its own seed and claims")
     if plan_file is None and seed is None and not libraries and exists(PLAN, "cannot read the plan"):
         say(f"overclaim: no plan is named: this audits the catalogue, and not {PLAN}, which lies here", err=True)
     ours = libraries_plan if libraries else literature
@@ -338,7 +338,7 @@ def report(record_file: Path, **files: Path | None) -> None:
     from ..record import read_record, write_atomically
 
     if not any(files.values()):
-        raise ValueError("name a file to write: --html, --markdown, --junit or --sarif")
+        raise hinted(ValueError("no file to write is named"), "give --html, --markdown, --junit or --sarif FILE")
     written = {f"--{name}": path for name, path in files.items() if path is not None}
     check_distinct({"the record": record_file, **written})
     record = read_record(record_file)

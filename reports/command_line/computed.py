@@ -9,7 +9,7 @@ import click
 from ..sanitise import finite, json_text
 from .console import Once, command, own_process, playing_command, say
 from .options import CLAIMED, GAME, JSON, SURFACE, option
-from .task_options import task_of
+from .task_options import prepared_learner, task_of
 
 
 @click.command(cls=Once)
@@ -65,10 +65,8 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     from ...audit.statistics.measure_words import written
 
     task = task_of(target=target, **choices)
-    if task.is_mechanism:
-        raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
     with own_process():
-        prepared = task.prepare()
+        prepared = prepared_learner(task, "exact computes the epsilon of")
         deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
         epsilons, pair, whys = worst_exactly(prepared.target, prepared.claim, prepared.rounds, prepared.pairs, deltas)
         asked = [name for name, wanted in (("mu", gdp), ("rho", zcdp)) if wanted]

@@ -19,7 +19,9 @@ from typing import Any, TextIO
 
 import click
 
-from ..sanitise import visible, visible_line
+from ...errors import WHERE, notes_of
+from ..sanitise import visible
+from .failures import End, Failure, usage_failure
 
 OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 #: The exit code of each verdict.
@@ -30,6 +32,8 @@ if hasattr(signal, "SIGHUP"):
     _ENDS[signal.SIGHUP] = "hung up"
 #: Set to anything, it shows where an internal error comes from.
 TRACEBACK = "OVERCLAIM_TRACEBACK"
+#: Below the line of a target that crashed.
+UNDECIDED = f"{TRACEBACK}=1 prints the traceback. No verdict was reached."
 #: The signals of timers, each with its timer, where the system has them.
 _TIMERS = {
     getattr(signal, f"SIG{name}"): getattr(signal, f"ITIMER_{timer}")
@@ -42,19 +46,6 @@ _PLACES = tuple(sys.path)
 DEPTH = sys.getrecursionlimit()
 #: A colour, as click writes it.
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
-
-
-class Failure(click.ClickException):
-    """One clear line on stderr, and an exit code."""
-
-    def __init__(self, message: str, code: int) -> None:
-        line = visible_line(message)
-        super().__init__(line if len(line) <= 1200 else f"{line[:800]} ... {line[-300:]}")
-        self.exit_code = code  # type: ignore[misc]
-
-    def show(self, file: object = None) -> None:
-        """Print the line."""
-        say(f"overclaim: {self.message}", err=True)
 
 
 def say(text: str, *, err: bool = False, styled: bool = False, nl: bool = True) -> None:
@@ -80,6 +71,12 @@ def say(text: str, *, err: bool = False, styled: bool = False, nl: bool = True) 
             raise _unwritten(error) from None
 
 
+def show(failure: click.ClickException) -> None:
+    """Print a failure on stderr: its line, its place and its hint."""
+    lines = failure.lines() if isinstance(failure, Failure) else [f"overclaim: error: {failure.format_message()}"]
+    say("\n".join(lines), err=True)
+
+
 def _unwritten(error: Exception) -> Failure:
     return Failure(f"cannot write to stdout: {getattr(error, 'strerror', None) or error}", BAD_INPUT)
 
@@ -96,15 +93,22 @@ def _silence(stream: TextIO | None) -> None:
 def _not_imported(error: ImportError) -> Failure:
     if missing := [place for place in _PLACES if place not in sys.path]:
         return Failure(f"cannot import {error.name}: the target has taken {missing[0]!r} out of sys.path", CRASHED)
-    return Failure(f"cannot import {error.name}: {error}; pip install overclaim brings what it needs", BAD_INPUT)
+    cure = "pip install overclaim brings what it needs"
+    return Failure(f"cannot import {error.name}: {error}", BAD_INPUT, hints=[cure])
 
 
-def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickException:
-    """Return the line and the exit code of whatever ends a command, which plays a target or does not: no verdict's."""
+def failure_of(error: BaseException, *, plays: bool = True, of_plan: bool = False) -> click.ClickException:
+    """Return the line and the exit code of whatever ends a command, or a claim of a plan: no verdict's.
+
+    Parameters
+    ----------
+    plays : bool
+        Whether the command plays a target.
+    """
     if isinstance(error, click.ClickException):
         return error if error.exit_code != FALSIFIED else Failure(error.format_message(), BAD_INPUT)
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return Failure("interrupted", INTERRUPTED)
+        return End("interrupted", INTERRUPTED)
     try:
         from ...audit.execution.cluster import ClusterError, ClusterLostError
         from ...audit.plans.ledger import LedgerError
@@ -119,20 +123,23 @@ def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickExcept
     known: dict[type[BaseException], int] = {LearnerError: CRASHED, ClusterLostError: INTERRUPTED}
     known |= dict.fromkeys((LedgerError, ClusterError, ValueError), BAD_INPUT)
     if (code := next((code for kind, code in known.items() if isinstance(error, kind)), None)) is not None:
-        return Failure(str(error), code)
+        otherwise = [UNDECIDED] if code == CRASHED and notes_of(error, WHERE) else []
+        return Failure.of(error, code, *otherwise, ctx=None if of_plan else click.get_current_context(silent=True))
     words = {
-        OverflowError: f"a number is too large to compute with: {error}",
-        RecursionError: "the input is nested too deeply",
-        MemoryError: f"out of memory: fewer rounds, arms or --jobs{f' ({error})' if str(error) else ''}",
+        OverflowError: (f"a number is too large to compute with: {error}", ""),
+        RecursionError: ("the input is nested too deeply", ""),
+        MemoryError: (f"out of memory{f': {error}' if str(error) else ''}", "use fewer rounds, arms or --jobs"),
     }
-    if message := next((message for kind, message in words.items() if isinstance(error, kind)), ""):
-        return Failure(message, BAD_INPUT)
+    for kind, (message, cure) in words.items():
+        if isinstance(error, kind):
+            return Failure(message, BAD_INPUT, hints=[cure] * bool(cure))
     if isinstance(error, ImportError) and (error.name or "overclaim").partition(".")[0] != "overclaim":
         return _not_imported(error)
     if isinstance(error, OSError):
         place = f": {error.filename!r}" if error.filename else ""
         return Failure(f"{error.strerror or said(error)}{place}", BAD_INPUT)
-    return Failure(f"internal error, a fault of overclaim: {said(error)}; {TRACEBACK}=1 shows where", INTERNAL)
+    shows = f"{TRACEBACK}=1 prints the traceback, for a report of this fault"
+    return Failure(f"internal error, a fault of overclaim: {said(error)}", INTERNAL, hints=[shows])
 
 
 def exit_code_of(call: Callable[[], object]) -> int:
@@ -150,7 +157,7 @@ def exit_code_of(call: Callable[[], object]) -> int:
             error = _unwritten(error if isinstance(error, OSError) else OSError(errno.EPIPE, os.strerror(errno.EPIPE)))
         failure = failure_of(error)
         with suppress(OSError, ValueError):
-            failure.show()
+            show(failure)
         return failure.exit_code
 
 
@@ -221,7 +228,7 @@ def clear_interrupt() -> Iterator[None]:
 
 
 def _ended_by(pressed: list[int]) -> Failure:
-    return Failure(_ENDS[number := pressed[-1] if pressed else signal.SIGINT], 128 + number)
+    return End(_ENDS[number := pressed[-1] if pressed else signal.SIGINT], 128 + number)
 
 
 @contextmanager
@@ -415,13 +422,10 @@ class Commands(click.Group):
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """Turn a usage error into one line that names the help."""
+    """Turn a usage error into one line, and a hint."""
     try:
         yield
     except click.UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no error: the help itself
             raise
-        path = error.ctx.command_path if error.ctx is not None else "overclaim"
-        message = error.format_message().rstrip(".")
-        message += "" if message.endswith(("?", "?)")) else ";"
-        raise Failure(f"{message} see {path} --help", BAD_INPUT) from None
+        raise usage_failure(error, BAD_INPUT) from None

@@ -26,11 +26,11 @@ class Parameter(Kind):
         """Split at the first equals sign."""
         name, sign, text = value.partition("=")
         if not sign or not name:
-            self.fail(f"expected NAME=VALUE, got {value!r}", param, ctx)
+            self.fail(f"must be NAME=VALUE, got {value!r}", param, ctx)
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            self.fail(f"expected text, got {value!r}: {error}", param, ctx)
+            self.fail(f"must be text, got {value!r}: {error}", param, ctx)
         return name, text
 
 
@@ -55,7 +55,7 @@ class Rdp(Kind):
         try:
             return float(order), float(epsilon)
         except ValueError:
-            self.fail(f"expected ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
+            self.fail(f"must be ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
 
 
 class Configuration(Kind):
@@ -110,7 +110,7 @@ class Json(Kind):
             json.dumps(data, ensure_ascii=False).encode()  # half of a character is none
             return data
         except (ValueError, RecursionError) as error:
-            self.fail(f"expected JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
+            self.fail(f"must be JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
 
 
 class File(Kind):
@@ -121,7 +121,7 @@ class File(Kind):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Take any text but what no system has a file for."""
         if "\0" in str(value) or not str(value):
-            self.fail(f"expected the name of a file, got {str(value)!r}", param, ctx)
+            self.fail(f"must be the name of a file, got {str(value)!r}", param, ctx)
         return Path(value)
 
 
@@ -141,7 +141,7 @@ def _set_once(
 ) -> tuple[tuple[str, str], ...]:
     names = [name for name, _ in values]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise click.BadParameter(f"{twice} is given twice", ctx, param)
+        raise click.BadParameter(f"gives {twice} twice", ctx, param)
     return values
 
 

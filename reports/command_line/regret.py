@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ...errors import exclude
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, Once, own_process, playing_command, say
 from .options import JSON, SETTING, Json, option, several
@@ -60,7 +61,7 @@ def regret(
 
     given = BlockSequence.from_json(getattr(sequence, "data", sequence)) if sequence is not None else None
     if given is not None and search:
-        raise ValueError("--search and --sequence exclude each other: give one")
+        raise exclude("--search", "--sequence")
     with own_process():
         if rounds is None and given is not None:
             rounds = given.rounds

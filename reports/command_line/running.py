@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from ...errors import hinted
 from ..reading import due_verdict, is_accepted, is_open, is_unexpected, is_violated
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
 from ..sanitise import json_text, visible_line
@@ -48,7 +49,7 @@ def audited(
         with resumable(ledger), own_process(), ledger.held():
             record = run_plan(plan, execution, command=command_line(), ledger=ledger, apart=True)
     except ClusterError as error:
-        raise type(error)(f"{error}; {_kept(ledger)}") from None
+        raise hinted(error, _kept(ledger)) from None
     if ledger.kept is not None:
         say(kept_words(ledger.kept), err=True)
     return ledger, record
@@ -266,9 +267,11 @@ def unaudited(task: Task | RegretTask, error: BaseException) -> Said:
         if not raised_by_target(error):
             raise error
         error = interruption(error)
-    failure = failure_of(error)
+    failure = failure_of(error, of_plan=True)
     kind = KINDS.get(failure.exit_code, "bad input")
-    return {"name": task.target, "kind": kind, "message": failure.message, "replay": task.command()}
+    said: Said = {"name": task.target, "kind": kind, "message": failure.message, "replay": task.command()}
+    below = {"where": getattr(failure, "where", ""), "hint": getattr(failure, "hint", "")}
+    return said | {name: text for name, text in below.items() if text}  # type: ignore[return-value]
 
 
 class Unmeasured(NamedTuple):
@@ -343,10 +346,10 @@ def cluster_of(workers: str, scheduler: str | None) -> Cluster | None:
 
     if workers == "local":
         if scheduler is not None:
-            raise ValueError("--scheduler goes with --engine dask")
+            raise hinted(ValueError("--scheduler is for --engine dask"), "add --engine dask, or leave out --scheduler")
         return None
     if scheduler is None:
-        raise ValueError("--engine dask needs --scheduler tcp://HOST:PORT")
+        raise hinted(ValueError("--engine dask needs a scheduler"), "give --scheduler tcp://HOST:PORT")
     cluster = Cluster(scheduler)
     cluster.check()
     return cluster

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...audit.plans.paths import check_distinct, check_output
+from ...errors import hinted
 from .console import VERDICTS, Once, command, own_process, say
 from .options import FILE, JSON, MEASURE, option, several
 
@@ -58,7 +59,7 @@ def scores(
     files = {"scores": scores, "inserted": inserted, "held_out": held_out}
     given: dict[str, Any] = {name: str(file) for name, file in files.items() if file is not None}
     if not given:
-        raise ValueError("give a file of scores, or --inserted and --held-out")
+        raise hinted(ValueError("the scores are missing"), "give a FILE of scores, or --inserted and --held-out")
     check_plot(plot, files)
     spent = Budget(**{name: choices.pop(name) for name in ("seed", "confidence")})
     measure = claimed_measure(choices)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...audit.plans.paths import read_json
+from ...errors import hinted
 from .claimed import claimed_measure
 from .console import say
 from .scores import check_plot
@@ -26,12 +27,25 @@ def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, 
     return Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent)).resolved()
 
 
+def prepared_learner(task: Task, what: str) -> Prepared:
+    """Return what a task prepares; raise ValueError for a mechanism: `what`, as in "smoke tests", is for learners."""
+    from ...audit.plans.targets import MechanismError, learners_only
+
+    if task.is_mechanism:
+        raise learners_only(what, task.target)
+    try:
+        return task.prepare()
+    except MechanismError:
+        raise learners_only(what, task.target) from None
+
+
 def check_canaries(task: Task, *, trace: bool, plot: Path | None) -> None:
     """Raise ValueError for a trace of trainings, a picture of anything else, and one that cannot be written."""
     if plot is not None and task.canaries is None:
-        raise ValueError("--plot draws scores of canaries: give --canaries with a training, or use overclaim scores")
+        cure = "give --canaries with a training, or use overclaim scores"
+        raise hinted(ValueError("--plot draws scores of canaries, and this audit has none"), cure)
     if trace and task.canaries is not None:
-        raise ValueError("--trace replays runs, and a training is not replayed")
+        raise ValueError("--trace repeats runs with the same random numbers, and a training is not repeated")
     check_plot(plot, {})
 
 
@@ -49,10 +63,7 @@ def warn_of_few(prepared: Prepared) -> None:
 def check_shrink(prepared: Prepared) -> None:
     """Raise ValueError where `--shrink` would go unheeded."""
     if prepared.searched_inputs is None and (prepared.is_mechanism or prepared.of_sequences):
-        raise ValueError(
-            "--shrink is for inputs that are searched, or a learner's losses: inputs that are given, or a "
-            "mechanism's own, stay as they are"
-        )
+        raise ValueError("--shrink simplifies searched inputs and a learner's losses: given inputs stay as they are")
 
 
 def _read_pair(path: Path | None) -> Pair | None:

@@ -392,7 +392,7 @@ def test_parameters_of_the_suite_are_checked():
         check_learner(Plain, rounds="8")
     with pytest.raises(ValueError, match="runs must be at least 2"):
         check_learner(Plain, runs=1)
-    with pytest.raises(ValueError, match="Plain takes no parameter eta"):
+    with pytest.raises(ValueError, match="Plain takes no parameter 'eta'"):
         check_learner(Plain, parameters={"eta": 1.0})
 
 
@@ -458,7 +458,7 @@ class SeededByRun(SeededOnce):
 
 @pytest.mark.parametrize(("learner", "refusal"), [(SeededOnce, SEED), (SeededByRun, INTERACT)])
 def test_a_refusal_names_what_cures_global_randomness(learner, refusal):
-    with pytest.raises(LearnerError, match=rf"{refusal}.*played with --global-random"):
+    with pytest.raises(LearnerError, match=rf"{refusal}.*\nhint: `global_random=True`"):
         check_fresh(Scalar(learner, 2, 8), PAIR, 0)
     check_fresh(Scalar(learner, 2, 8, global_random=True), PAIR, 0)
 

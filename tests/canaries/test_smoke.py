@@ -11,7 +11,7 @@ from overclaim.audit.canaries.one_run import smoke_test
 from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.claim import Claim
-from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.command_line import error_lines, overclaim
 
 THRESHOLD = "agarwal-singh/reduction-threshold"
 
@@ -145,7 +145,7 @@ def test_refused_where_the_conditions_do_not_hold(words, message):
     result = smoke(*words)
     assert result.exit_code == 2
     assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert error_lines(result.stderr) == 1
 
 
 @pytest.mark.parametrize(("claim", "message"), [({"surface": "release"}, "guessed from actions, got the surface")])

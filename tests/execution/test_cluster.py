@@ -26,7 +26,7 @@ from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.command_line.running import command_line
-from overclaim.tests.support.command_line import refused
+from overclaim.tests.support.command_line import error_lines, refused
 from overclaim.tests.support.machines import PLAN, run, timeless
 from overclaim.tests.support.own_code import COIN
 
@@ -221,7 +221,7 @@ def test_the_scheduler_stays_away_and_a_resume_goes_on(machines, folder, monkeyp
         patch.setattr(module, "CONNECT", 5.0)
         patch.setattr(Page, "keep", keep_and_kill)
         lost = run(*words)
-    assert (lost.exit_code, lost.stderr.count("\n")) == (130, 1), lost.stderr
+    assert (lost.exit_code, error_lines(lost.stderr)) == (130, 1), lost.stderr
     assert f"the scheduler at {machines.address} went away" in lost.stderr
     assert "what was finished is kept in out/ledger.sqlite: the same command with --resume goes on" in lost.stderr
     plan = read_plan(Path("plan.toml"))
@@ -306,8 +306,8 @@ def test_workers_paused_for_memory_are_none(machines, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--engine", "dask"], "--engine dask needs --scheduler tcp://HOST:PORT"),
-        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler goes with --engine dask"),
+        (["--engine", "dask"], "--engine dask needs a scheduler\n  hint:  give --scheduler tcp://HOST:PORT"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler is for --engine dask"),
         (["--engine", "dask", "--scheduler", "127.0.0.1:1"], "must be tcp://HOST:PORT, got '127.0.0.1:1'"),
         (["--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"], "there is no scheduler at tcp://127.0.0.1:1"),
     ],
@@ -323,7 +323,7 @@ def test_a_cluster_asked_for_wrongly(folder, monkeypatch, words, message):
 def test_this_machine_can_be_asked_for(folder, command):
     """It was called `processes`."""
     result = CliRunner().invoke(main, [*command, "--engine", "local", "--scheduler", "tcp://127.0.0.1:1"])
-    assert "--scheduler goes with --engine dask" in result.stderr
+    assert "--scheduler is for --engine dask" in result.stderr
 
 
 def test_without_dask(monkeypatch):

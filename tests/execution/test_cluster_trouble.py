@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from overclaim.audit.execution import cluster as module
 from overclaim.audit.plans.ledger import Page
 from overclaim.reports.command_line.cli import main
-from overclaim.tests.support.command_line import refused
+from overclaim.tests.support.command_line import error_lines, refused
 from overclaim.tests.support.machines import PLAN, run
 
 
@@ -38,7 +38,7 @@ def test_a_scheduler_that_freezes(machines, folder, monkeypatch, stays):
     monkeypatch.setattr(Page, "keep", keep_and_freeze)
     result = run("--out", "out", "--engine", "dask", "--scheduler", machines.address)
     if stays:
-        assert (result.exit_code, result.stderr.count("\n")) == (130, 1), result.stderr
+        assert (result.exit_code, error_lines(result.stderr)) == (130, 1), result.stderr
         assert re.search("the scheduler at .* (did not answer for|went away, for more than) 3 s", result.stderr)
         assert (
             "what was finished is kept in out/ledger.sqlite: the same command with --resume goes on" in result.stderr
@@ -81,5 +81,5 @@ def test_something_else_listens_there(monkeypatch, first, then):
         words = ["check", "agarwal-singh/reduction-threshold", "--engine", "dask", "--scheduler", address]
         result = CliRunner().invoke(main, words)
         over.set()
-    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert (result.exit_code, error_lines(result.stderr)) == (2, 1), result.stderr
     assert f"there is no scheduler at {address}" in result.stderr

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
+from overclaim.errors import WHERE, notes_of
 from overclaim.learners import BatchedLaplace, Exp3, LearnerError, Threshold
 from overclaim.learners.scalar import Scalar, as_learner, is_mechanism
 from overclaim.mechanisms.draws import Draws
@@ -101,7 +103,7 @@ def test_integers_of_every_kind_are_arms(arm):
     ],
 )
 def test_anything_else_is_no_arm(arm, told):
-    with pytest.raises(LearnerError, match=rf"^Mine\.act {told}.* \(round 1, run 0\)$"):
+    with pytest.raises(LearnerError, match=rf"^Mine\.act {told}.*\nwhere: round 1, run 0$"):
         playing(with_method("act", lambda self: arm))
 
 
@@ -111,10 +113,15 @@ def late(self):
     return 0
 
 
+#: The line that raises.
+LATE = f"{Path(__file__).relative_to(Path.cwd())}:{late.__code__.co_firstlineno + 2}"
+
+
 def test_a_raise_names_round_and_run_on_one_line_and_keeps_its_cause():
     with pytest.raises(LearnerError) as caught:
         playing(with_method("act", late))
-    assert str(caught.value) == "Mine.act raised ZeroDivisionError: first line second line (round 3, run 0)"
+    assert str(caught.value) == "Mine.act raised ZeroDivisionError: first line second line"
+    assert notes_of(caught.value, WHERE) == [f"{LATE} in late(); round 3, run 0"]
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
@@ -125,7 +132,9 @@ def test_the_run_that_raises_is_named():
 
     actions = playing(Fair, runs=50)
     first = int(np.flatnonzero(actions[0] == 1)[0])
-    with pytest.raises(LearnerError, match=rf"^Mine\.update raised RuntimeError \(round 1, run {first}\)$"):
+    with pytest.raises(
+        LearnerError, match=rf"^Mine\.update raised RuntimeError\nwhere: .* in update\(\); round 1, run {first}\n"
+    ):
         playing(with_method("update", update), runs=50)
 
 
@@ -136,16 +145,20 @@ def test_a_raise_in_the_constructor_and_an_exit_are_caught():
     def leave(self):
         raise SystemExit(3)
 
-    with pytest.raises(LearnerError, match=r"^Mine\.__init__ raised KeyError: 'x' \(before round 1, run 0\)$"):
+    with pytest.raises(
+        LearnerError, match=r"^Mine\.__init__ raised KeyError: 'x'\nwhere: .* in broken\(\); before round 1, run 0\n"
+    ):
         playing(with_method("__init__", broken))
-    with pytest.raises(LearnerError, match=r"^Mine\.act raised SystemExit: 3 \(round 1, run 0\)$"):
+    with pytest.raises(
+        LearnerError, match=r"^Mine\.act raised SystemExit: 3\nwhere: .* in leave\(\); round 1, run 0$"
+    ):
         playing(with_method("act", leave))
 
 
 def test_missing_methods_and_unknown_feedback_are_refused_at_once():
     with pytest.raises(LearnerError, match="Mine must have act, update; it has no update"):
         as_learner(with_method("update", None), arms=2, rounds=2)
-    with pytest.raises(LearnerError, match=r"Mine\.feedback must be one of 'bandit', 'full', got 'partial'"):
+    with pytest.raises(LearnerError, match=r"Mine\.feedback must be one of 'bandit', 'full'; got 'partial'"):
         as_learner(with_method("feedback", "partial"), arms=2, rounds=2)
     naked = type("Naked", (), {"act": Fair.act, "update": Fair.update})
     read = "it is read from the class, before an object is made"
@@ -212,19 +225,21 @@ def test_what_is_no_learner_is_refused(object_):
     ],
 )
 def test_another_constructor_is_told_the_expected_one(constructor, lacking):
-    with pytest.raises(LearnerError, match=rf"must be __init__\(self, arms, rounds, rng\), it takes no {lacking}"):
+    with pytest.raises(LearnerError, match=rf"must be __init__\(self, arms, rounds, rng\): it takes no {lacking}\n"):
         as_learner(with_method("__init__", constructor), arms=2, rounds=2)
 
 
 def test_parameters_reach_the_constructor_and_unknown_ones_are_named():
     assert (playing(Fair, bias=1.0) == 1).all()
-    with pytest.raises(ValueError, match="Fair takes no parameter bais; it takes bias"):
+    with pytest.raises(ValueError, match="Fair takes no parameter 'bais'\nhint: did you mean bias"):
         as_learner(Fair, arms=2, rounds=2, bais=1.0)
 
     def needs(self, arms, rounds, rng, eta):
         raise AssertionError
 
-    with pytest.raises(ValueError, match=r"^Mine needs a value for eta: --set eta=\.\.\., or a default$"):
+    with pytest.raises(
+        ValueError, match=r"^Mine needs a value for eta\nhint: give `set=eta=\.\.\.`, or a default in the code$"
+    ):
         as_learner(with_method("__init__", needs), arms=2, rounds=2)
 
 
@@ -246,7 +261,7 @@ def test_a_batched_class_is_given_what_it_takes():
     assert as_learner(Exp3, arms=3, rounds=9, eta=0.5) == Exp3(arms=3, eta=0.5)
     with pytest.raises(ValueError, match="Exp3 needs a value for eta"):
         as_learner(Exp3, arms=3, rounds=9)
-    with pytest.raises(ValueError, match="Exp3 takes no parameter etta; it takes eta, feedback, gamma"):
+    with pytest.raises(ValueError, match="Exp3 takes no parameter 'etta'\nhint: did you mean eta"):
         as_learner(Exp3, arms=3, rounds=9, etta=1.0)
     with pytest.raises(ValueError, match="eta must be positive"):  # its own check, unchanged
         as_learner(Exp3, arms=3, rounds=9, eta=-1.0)
@@ -261,7 +276,7 @@ def test_a_function_may_build_the_learner():
     def broken(arms):
         raise KeyError(arms)
 
-    with pytest.raises(LearnerError, match=r"^broken raised KeyError: 3 when built$"):
+    with pytest.raises(LearnerError, match=r"^broken raised KeyError: 3 when built\nwhere: .* in broken\(\)$"):
         as_learner(broken, arms=3, rounds=8)
 
 

@@ -60,7 +60,7 @@ def check(configuration, *words, folder):
         (EXAMPLE.replace("poisson:0.01", "poisson:2"), r"sampling must be poisson:RATE.*got 'poisson:2'"),
         (EXAMPLE.replace("poisson:0.01", "uniform"), "sampling must be poisson:RATE.*got 'uniform'"),
         (EXAMPLE.replace("poisson:0.01", "shuffle"), "no valid accountant.*far larger epsilon.*--gdp"),
-        (f"{EXAMPLE},relation=user", "relation must be one of add-remove, replace, zero-out, got 'user'"),
+        (f"{EXAMPLE},relation=user", "relation must be one of add-remove, replace, zero-out; got 'user'"),
     ],
 )
 def test_what_is_no_configuration_is_refused_in_one_line(text, message):
@@ -73,7 +73,7 @@ def test_what_is_no_configuration_is_refused_in_one_line(text, message):
     ("configuration", "words", "message"),
     [
         (EXAMPLE.replace("poisson:0.01", "shuffle"), (), "sampling=shuffle has no valid accountant"),
-        (EXAMPLE, ("--epsilon", "1"), "a claim is made once, got dp_sgd and epsilon"),
+        (EXAMPLE, ("--epsilon", "1"), "--dp-sgd cannot go with --epsilon: a claim is made in one measure"),
         ("steps", (), "must be NAME=VALUE"),
     ],
 )

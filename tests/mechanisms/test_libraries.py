@@ -133,7 +133,9 @@ def test_no_library_at_all_is_bad_input(monkeypatch, tmp_path):
     done = overclaim("run", "--libraries", "--out", tmp_path)
     assert done.exit_code == 2
     said = "none of the libraries is installed in the version that is quoted"
-    assert done.stderr.strip() == f"overclaim: {said}: see make libraries, and overclaim list libraries"
+    assert (
+        done.stderr.strip() == f"overclaim: error: {said}\n  hint:  see make libraries, and overclaim list libraries"
+    )
 
 
 def test_the_command_line_lists_them(tmp_path):
@@ -146,11 +148,11 @@ def test_the_command_line_lists_them(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["libraries/opendp/make_laplac"], r"there is no entry .* did you mean.*make_laplace"),
-        (["libraries/pydp/Count", "--set", "epsilon=2"], "takes no inputs, and no set"),
-        (["libraries/pydp/Count", "--neighbours", "zero-out"], "must be one of add-remove, got 'zero-out'"),
-        (["libraries/pydp/Count", "--rounds", "3"], "takes no rounds"),
-        (["libraries/diffprivlib/mean", "--os-random"], "mean draws from its generator alone"),
+        (["libraries/opendp/make_laplac"], r"there is no entry .*\n.* did you mean .*make_laplace"),
+        (["libraries/pydp/Count", "--set", "epsilon=2"], "takes no --inputs, --set"),
+        (["libraries/pydp/Count", "--neighbours", "zero-out"], "must be one of add-remove; got 'zero-out'"),
+        (["libraries/pydp/Count", "--rounds", "3"], "takes no --rounds"),
+        (["libraries/diffprivlib/mean", "--os-random"], "mean draws from its generator only"),
     ],
 )
 def test_bad_input_is_one_line(words, message):
@@ -169,7 +171,7 @@ def test_a_library_that_is_missing_is_one_line(monkeypatch):
     }
     for name, command in installed.items():
         target = "libraries-smartnoise" if "smartnoise" in name else "libraries"
-        said = f"which is not installed: {re.escape(command)}, or make {target}$"
+        said = f"which is not installed\nhint: {re.escape(command)}, or make {target}$"
         with pytest.raises(MissingLibraryError, match=said):
             ENTRIES[name].build(1.0)
     assert overclaim("check", "libraries/pydp/Count").exit_code == 2

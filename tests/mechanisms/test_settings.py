@@ -60,11 +60,14 @@ def test_keywords_of_a_function_are_set(folder, words, code):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["count", "--set", "size=1"], "count takes no parameter size; it takes scale, note"),
-        (["count", "--set", "data=1"], "count takes no parameter data; it takes scale, note"),
-        (["count", "--set", "rng=1"], "count takes no parameter rng; it takes scale, note"),
+        (["count", "--set", "size=1"], "count takes no parameter 'size'"),
+        (["count", "--set", "data=1"], "count takes no parameter 'data'\n  hint:  it takes scale, note"),
+        (["count", "--set", "rng=1"], "count takes no parameter 'rng'"),
         (["called", "--set", "scale=1"], "set is for the keywords of a function, and Called is none"),
-        (["count", "--set", "scale=1", "--neighbours", "l2"], "l2 needs a distance"),
+        (
+            ["count", "--set", "scale=1", "--neighbours", "l2"],
+            "--neighbours must be l2:D with a distance, as in l2:0.5, got 'l2'",
+        ),
     ],
 )
 def test_bad_input_is_one_line(folder, words, message):

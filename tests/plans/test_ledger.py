@@ -23,7 +23,7 @@ from overclaim.audit.play.transcripts import BLOCK
 from overclaim.audit.statistics.events import Counts
 from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.record import to_text
-from overclaim.tests.support.command_line import overclaim, refused
+from overclaim.tests.support.command_line import error_lines, overclaim, refused
 from overclaim.tests.support.own_code import COIN
 
 PLAN = """
@@ -303,7 +303,7 @@ def test_an_unfinished_run_is_not_overwritten(folder, monkeypatch):
     result = overclaim("run", "plan.toml", "--out", "out", "--jobs", 1)
     assert result.exit_code == 2
     assert re.search(r"holds \d finished claims and \d finished blocks of an unfinished run: add --re", result.stderr)
-    assert result.stderr.count("\n") == 1
+    assert error_lines(result.stderr) == 1
     resumed = overclaim("run", "plan.toml", "--out", "out", "--jobs", 1, "--resume")
     assert resumed.exit_code == 1
     kept = r"kept (\d) finished claims?; data files, environment and network were not compared"
@@ -342,7 +342,7 @@ def test_a_data_file_that_changed_counts_with_restart(tmp_path, monkeypatch):
 def test_an_interrupted_run_is_resumed_or_removed():
     refused(
         overclaim("run", "plan.toml", "--resume", "--restart"),
-        "--resume goes on with an interrupted run and --restart removes it: give one of them",
+        "--resume cannot go with --restart: one goes on with an interrupted run, the other removes it",
     )
 
 
@@ -404,7 +404,7 @@ main(sys.argv[1:])
     full = limited(2)
     assert full.returncode == 2, full.stderr
     assert "nothing that was finished is lost, --resume goes on" in full.stderr
-    assert full.stderr.strip().count("\n") == 0
+    assert error_lines(full.stderr) == 1
     with sqlite3.connect(f"file:out/{NAME}?mode=ro", uri=True) as connection:
         assert connection.execute("SELECT count(*) FROM blocks").fetchone() == (2,)
     connection.close()

@@ -18,7 +18,7 @@ from overclaim.audit.plans.ledger import Ledger, LedgerError
 from overclaim.audit.plans.lock import NAME, owned
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.tasks import Task
-from overclaim.tests.support.command_line import PLAN, overclaim, refused
+from overclaim.tests.support.command_line import PLAN, error_lines, overclaim, refused
 
 #: Owns a folder until it is killed.
 OWNER = """
@@ -208,7 +208,7 @@ def test_a_damaged_row_is_one_line(unfinished, how):
         connection.execute(DAMAGE[how])
         connection.commit()
     result = overclaim("run", "plan.toml", "--out", "out", "--resume", "--jobs", 1)
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1), result.output
+    assert (result.exit_code, result.stdout, error_lines(result.stderr)) == (2, "", 1), result.output
     assert "it cannot be resumed: remove the file to start over" in result.stderr
     assert "--resume goes on" not in result.stderr
 

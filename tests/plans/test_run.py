@@ -110,9 +110,9 @@ def test_an_undecided_claim_fails_the_run_otherwise(tmp_path):
             "rounds = 'two'\nruns = 4000",
             "plan.toml:14: rounds must be an integer",
         ),
-        ('"falsified"', '"maybe"', "plan.toml:10: expect must be one of falsified, survived, got 'maybe'"),
-        ("batch = 1", "bath = 1", "plan.toml:12: asi-raman-talwar/batched-threshold has no parameter 'bath'"),
-        ("agarwal-singh/reduction-threshold", "agarwal/reduction", "plan.toml:5: unknown target"),
+        ('"falsified"', '"maybe"', "plan.toml:10: expect must be one of falsified, survived; got 'maybe'"),
+        ("batch = 1", "bath = 1", "plan.toml:17: asi-raman-talwar/batched-threshold has no parameter 'bath'"),
+        ("agarwal-singh/reduction-threshold", "agarwal/reduction", "plan.toml:6: unknown target"),
         ('target = "agarwal-singh/reduction-threshold"', "", "plan.toml:5: a claim needs a target"),
         (
             "epsilon = 1",
@@ -123,7 +123,7 @@ def test_an_undecided_claim_fails_the_run_otherwise(tmp_path):
         (
             "batch = 1",
             f"threshold = 1{'0' * 400}",
-            "plan.toml:12: threshold must be finite, got a number beyond all floats",
+            "plan.toml:17: threshold must be finite, got a number beyond all floats",
         ),
         (
             'expect = "survived"',
@@ -147,7 +147,7 @@ def test_plans_that_are_none(tmp_path):
     for name, content, message in (
         ("missing.toml", None, "cannot read the plan"),
         ("binary.toml", b"\xff\xfe\x00", "not UTF-8"),
-        ("empty.toml", b"", "needs at least one [[claims]] table"),
+        ("empty.toml", b"", "a [[claims]] table is missing\n  hint:  overclaim init"),
     ):
         path = tmp_path / name
         if content is not None:

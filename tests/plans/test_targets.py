@@ -80,11 +80,14 @@ def test_no_number_ends_a_catalogue_learner_without_a_message(name):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Task(target="x", expected="private"), "expect must be one of falsified, survived, got 'private'"),
-        (lambda: Task(target="math:floor").prepare(), "epsilon must be given: math:floor carries no claim of its own"),
+        (lambda: Task(target="x", expected="private"), "expect must be one of falsified, survived; got 'private'"),
+        (
+            lambda: Task(target="math:floor").prepare(),
+            "the claimed epsilon of math:floor is missing\nhint: give .*",
+        ),
         (
             lambda: Task(target="mechanisms/gaussian", delta=0.0).prepare(),
-            "mechanisms/gaussian claims no epsilon at delta 0: give an epsilon, or a larger delta",
+            "mechanisms/gaussian claims no epsilon at delta 0\nhint: give `epsilon`, or a larger `delta`",
         ),
         (lambda: Task(target="mechanisms/gaussian", delta=-1.0).prepare(), r"delta must be in \[0, 1\), got -1.0"),
     ],
@@ -190,7 +193,7 @@ def test_a_relation_that_is_said_is_not_another_one():
     """Only where none is said is a library's mechanism audited by the one relation that it has."""
     target = "libraries/opendp/make_private_quantile"
     assert Task(target=target).prepare().relation == "add-remove"
-    with pytest.raises(ValueError, match=f"neighbours of {target} must be one of add-remove, got 'replace'"):
+    with pytest.raises(ValueError, match=f"neighbours of {target} must be one of add-remove; got 'replace'"):
         Task(target=target, neighbours="replace").prepare()
 
 

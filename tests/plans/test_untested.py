@@ -212,7 +212,7 @@ def test_a_publication_shows_what_is_told_last():
         ('weaken = "sigma"', "weaken: 'sigma' has no value in asi-raman-talwar/batched-threshold"),
         ('weaken = "2/epsilon"', "weaken must be NAME, to be multiplied by the factor, or 1/NAME, got '2/epsilon'"),
         ("weaken = 3", "weaken must be true, false, or the parameter that sets the noise, got 3"),
-        ('untested = "yes"', "untested must be one of allowed, got 'yes'"),
+        ('untested = "yes"', "untested must be one of allowed; got 'yes'"),
     ],
 )
 def test_bad_values_are_one_line(here, text, told):

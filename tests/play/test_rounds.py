@@ -60,10 +60,10 @@ SWITCH = {"loss": "switch", "below": FLAT, "above": FLAT}
         ([[0, 0], "x"], "round 2 of an input must be a loss vector, a convex loss or .* got 'x'"),
         ([[[0, 0]]], "round 1 of an input must be a loss vector"),
         ([{"losses": [0, 0], "weight": 1}], "round 1 of an input has user, context, arms, losses, got 'weight'"),
-        ([[0, 0, 0]], "the loss of round 1 has 3 numbers, the learner has 2 arms"),
+        ([[0, 0, 0]], "the loss of round 1 has length 3, but the learner has 2 arms"),
         ([[0, 0], [0, 1.5]], r"the loss of round 2 must lie in \[0, 1\] \(unit\), got 1.5"),
         ([[0, float("nan")]], "the loss of round 1 must be finite"),
-        ([[0, 0]] * 7, "7 rounds, but the horizon is 6: give rounds"),
+        ([[0, 0]] * 7, "7 rounds, but the horizon is 6\nhint: give `rounds=7`"),
         ([{"losses": [0, 0], "context": 1}], "round 1 has a context, and the learner has no method observe"),
         ([{"loss": "quadratic", "curvature": 9.0, "centre": [0.0, 0.0]}], "gradient|Lipschitz"),
         ([SWITCH], "cannot be told: a loss that depends on past actions can be given in a pair alone"),
@@ -178,7 +178,7 @@ def test_a_user_may_have_rounds_that_do_not_differ():
 @pytest.mark.parametrize("relation", ["add-remove", "substitute-feature", "user:0", "user:", "l2", "users"])
 def test_relations_that_cannot_apply_to_rounds(relation):
     with pytest.raises(
-        ValueError, match=r"add-remove cannot apply|must be one of|user:K needs a whole|l2 needs a distance"
+        ValueError, match=r"add-remove cannot apply|must be one of|user:K with a whole|l2:D with a distance"
     ):
         RoundRelation(Relation.parse(relation))
 

@@ -199,7 +199,10 @@ def test_the_command_shows_a_witness_that_plays_again():
     shown = CliRunner().invoke(main, [*arguments, "--search"]).output
     assert f"\nagain, not a replay: {printed['replay']}\n" in shown  # its mean is another one
     assert json.loads(again.output)["by_sequence"]["given"] != printed["by_sequence"][FOUND]
-    refused(CliRunner().invoke(main, [*arguments, "--search", "--sequence", "[[4, [1, 0]]]"]), "exclude each other")
+    refused(
+        CliRunner().invoke(main, [*arguments, "--search", "--sequence", "[[4, [1, 0]]]"]),
+        "--search cannot go with --sequence",
+    )
     assert CliRunner().invoke(main, [*arguments, "--sequence", "[[4, [3, 0]]]"]).exit_code == 2
 
 

@@ -13,7 +13,7 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.consistency import check_consistent
 from overclaim.reports.record import claim_record, run_record, to_text
-from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.command_line import error_lines, overclaim
 
 DATA = Path(__file__).parents[1] / "data"
 #: A survivor, a false claim at a delta, two that stopped early, one of each other kind of bound, an undecided one, and
@@ -199,7 +199,7 @@ def test_report_and_accept_refuse_in_one_line(record, tmp_path, monkeypatch):
     Path("record.json").write_text(to_text(edited(record, 1, ("epsilon_lower",), lambda bound: bound + 1)))
     for words in commands:
         done = overclaim(*words)
-        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert (done.exit_code, done.stdout, error_lines(done.stderr)) == (2, "", 1)
         assert "claims[1].epsilon_lower of mechanisms/laplace-half-scale is" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["record.json"]
     Path("record.json").write_text(to_text(record))
@@ -227,7 +227,7 @@ def test_there_is_no_baseline_of_no_claims(record, tmp_path, monkeypatch):
     Path("record.json").write_text(to_text(empty))
     for words in (("accept", "record.json"), ("run", "--baseline", "record.json")):
         done = overclaim(*words)
-        assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+        assert (done.exit_code, error_lines(done.stderr)) == (2, 1)
         assert "'record.json' cannot be compared: it has no claim" in done.stderr
     assert overclaim("report", "record.json", "--markdown", "x.md").exit_code == 0
 

@@ -196,13 +196,13 @@ def test_options_and_keys_read_back(measure):
         (["--gdp", "1", "--zcdp", "1"], "a claim is made in one measure, got gdp and zcdp"),
         (["--epsilon", "1", "--gdp", "1"], "a claim is made in one measure, got epsilon and gdp"),
         (["--gdp", "1", "--delta", "0.1"], "delta goes with epsilon"),
-        (["--rdp", "8"], "expected ORDER:EPSILON, as in 8:1.5, got '8'"),
+        (["--rdp", "8"], "--rdp must be ORDER:EPSILON, as in 8:1.5, got '8'"),
         (["--rdp", "0.5:1"], "order must be above 1 and finite, got 0.5"),
         (["--profile", "[[1]]"], "a point of a profile must be [epsilon, delta], got [1]"),
         (["--profile", "{}"], "profile must be a list of [epsilon, delta], got {}"),
         (["--profile", "[1"], "is no JSON"),
         (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
-        (["--gdp", "1", "--shrink"], "--shrink is for inputs that are searched"),
+        (["--gdp", "1", "--shrink"], "--shrink simplifies searched inputs"),
     ],
 )
 def test_what_is_no_claim_ends_with_one_line_and_exit_code_2(words, message):

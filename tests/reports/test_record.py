@@ -11,7 +11,7 @@ import pytest
 from overclaim import __version__
 from overclaim.audit.execution.provenance import packages, versions
 from overclaim.reports.record import read_record, run_record, to_text, write_atomically
-from overclaim.tests.support.command_line import PLAN, overclaim, refused
+from overclaim.tests.support.command_line import PLAN, error_lines, overclaim, refused
 
 
 def test_a_device_is_never_replaced():
@@ -76,7 +76,7 @@ def test_records_that_are_none(tmp_path, content):
         path.write_text(content)
     result = overclaim("report", path, "--html", tmp_path / "x.html")
     assert result.exit_code == 2
-    assert result.stderr.count("\n") == 1
+    assert error_lines(result.stderr) == 1
     assert not (tmp_path / "x.html").exists()
 
 
@@ -142,7 +142,7 @@ def test_a_number_that_is_none(tmp_path, number):
     claim = f'{{"name": "a", "claimed": {{"epsilon": 1}}, "verdict": "SURVIVED", "epsilon_lower": {number}}}'
     (tmp_path / "record.json").write_text(f'{{"schema": 1, "claims": [{claim}]}}')
     result = overclaim("report", tmp_path / "record.json", "--html", tmp_path / "x.html")
-    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert (result.exit_code, error_lines(result.stderr)) == (2, 1)
 
 
 @pytest.mark.parametrize("fast", [False, True])

@@ -7,7 +7,7 @@ import pytest
 
 from overclaim.reports.reading import relation_words
 from overclaim.reports.sanitise import json_text, visible, visible_line
-from overclaim.tests.support.command_line import check, overclaim
+from overclaim.tests.support.command_line import check, error_lines, overclaim
 
 #: A colour, a window's title, a C1 control, a right-to-left override, an isolate, a tag, a line separator, half a
 #: character, a null, a bell, a zero-width joiner.
@@ -38,7 +38,7 @@ def own(tmp_path, monkeypatch):
 @pytest.mark.parametrize("words", [("Learner",), ("mechanism", "--left", 0, "--right", 1)])
 def test_an_exceptions_words_are_clean_on_the_terminal(own, words):
     result = check(f"own.py:{words[0]}", *words[1:], "--runs", 100)
-    assert (result.exit_code, result.stderr.count("\n")) == (4, 1)
+    assert (result.exit_code, error_lines(result.stderr)) == (4, 1)
     assert "\\u001b[31m" in result.stderr
     assert "end" in result.stderr
     clean(result.stderr)
@@ -75,7 +75,7 @@ def test_a_record_with_such_words_is_written_and_rendered(own):
 )
 def test_half_a_character_is_refused_at_once(words):
     result = check("mechanisms/laplace", *words)
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1), result.output
+    assert (result.exit_code, result.stdout, error_lines(result.stderr)) == (2, "", 1), result.output
     clean(result.stderr)
 
 
@@ -92,7 +92,7 @@ def test_a_whole_character_is_not(tmp_path, monkeypatch):
 )
 def test_names_are_clean_in_messages(words):
     result = overclaim(*words)
-    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert (result.exit_code, error_lines(result.stderr)) == (2, 1)
     clean(result.output)
 
 

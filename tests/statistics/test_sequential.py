@@ -252,5 +252,5 @@ def test_stop_early_on_the_command_line():
 
 
 def test_another_way_to_stop_is_refused():
-    with pytest.raises(ValueError, match="stop must be one of budget, early, got 'late'"):
+    with pytest.raises(ValueError, match="stop must be one of budget, early; got 'late'"):
         falsify(Leaky, Claim(epsilon=1.0), rounds=3, runs=100, stop="late")

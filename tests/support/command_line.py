@@ -19,9 +19,14 @@ def check(target, *words):
     return overclaim("check", target, "--epsilon", 1, "--jobs", 1, *words)
 
 
+def error_lines(text):
+    """Return the number of lines, without the place and the hint below an error."""
+    return sum(not line.startswith(("  where: ", "  hint:  ")) for line in text.splitlines())
+
+
 def refused(result, *said, code=2):
-    """Assert that a command ended with one line that says all of this, and printed nothing else."""
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1), result.output
+    """Assert that a command ended with one error that says all of this, and printed nothing else."""
+    assert (result.exit_code, result.stdout, error_lines(result.stderr)) == (code, "", 1), result.output
     assert all(words in result.stderr for words in said), result.stderr
 
 

@@ -238,16 +238,13 @@ def test_what_releases_nothing_is_named(tmp_path, surface):
         f"class Own:\n    feedback = 'bandit'\n    def __init__(self, arms, rounds, rng): pass\n{methods}",
         encoding="utf-8",
     )
-    nothing = (
-        "overclaim: Own has no method release, whose value is seen after each update: define it, or audit the surface "
-        "'actions'\n"
-    )
+    nothing = "overclaim: error: Own has no method release, whose value is seen after each update\n"
+    nothing += "  hint:  use --surface actions, or define the method\n"
     words = [f"{file}:Own", "--epsilon", "1", "--surface", surface]
     assert run("trace", *words, code=2) == nothing
     assert run("check", *words, code=2) == nothing
-    assert (
-        run("exact", *words, "--rounds", "2", code=2) == "overclaim: the law of Own's output has no closed form here\n"
-    )
+    unknown = "overclaim: error: the law of Own's output has no closed form here\n"
+    assert run("exact", *words, "--rounds", "2", code=2) == unknown
 
 
 def test_a_falsified_claim_has_its_cause_and_sarif_its_line(tmp_path, monkeypatch):
@@ -322,7 +319,7 @@ def test_that_no_bound_is_known_is_said_of_what_was_traced():
 
 def test_a_mechanism_without_standard_inputs_asks_for_them():
     prepared = replace(Task(target="mechanisms/laplace").prepare(), pairs=())
-    with pytest.raises(ValueError, match="give left and right"):
+    with pytest.raises(ValueError, match="hint: give them with `left` and `right`"):
         _pairs(prepared)
 
 

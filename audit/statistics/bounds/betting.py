@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ....errors import must_be
+
 _Floats = NDArray[np.float64]
 
 #: The share of the observations, the first ones, from which the grid of hypotheses and the first spread are taken, and
@@ -168,7 +170,7 @@ def _ever_refuted(x: _Floats, mean: float, alpha: float) -> NDArray[np.bool_]:
 def _unit(values: ArrayLike, low: float, high: float, alpha: float) -> _Floats:
     x = np.asarray(values, dtype=np.float64)
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
+        raise must_be("alpha", "in (0, 1)", alpha)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"low must be below high, both finite, got {low!r} and {high!r}")
     if x.ndim != 1 or x.size < 2:

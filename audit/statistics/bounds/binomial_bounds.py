@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ....errors import must_be
+
 Reals: TypeAlias = np.float64 | NDArray[np.float64]
 Floats: TypeAlias = NDArray[np.float64]
 _Counts: TypeAlias = NDArray[np.int64] | Floats
@@ -88,7 +90,7 @@ def count_pair(
     """Return both counts as int64, checked: 0 <= k <= n, n at least `least`."""
     successes, trials = _check_count(name_k, k), _check_count(name_n, n)
     if np.any(trials < least):
-        raise ValueError(f"{name_n} must be at least {least}, but got {_first(n, trials < least)}")
+        raise must_be(name_n, f"at least {least}", _first(n, trials < least))
     above = successes > trials
     if np.any(above):
         pair = np.broadcast_arrays(successes, trials)
@@ -102,12 +104,12 @@ def count_pair(
 def _check_count(name: str, value: ArrayLike) -> NDArray[np.int64]:
     given = np.asarray(value)
     if given.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must be a non-negative integer count, but got {value!r}")
+        raise must_be(name, "a non-negative integer count", value)
     # int64 from here on: 60000 squared overflows an int32. Floats are welcome while they are exact integers.
     whole = np.isfinite(given) & (given >= 0) & (given < 2.0**53) & (np.floor(given) == given)
     if not np.all(whole):
         wrong = _first(given, ~whole)
-        raise ValueError(f"{name} must be a non-negative integer count below 2^53, but got {wrong}")
+        raise must_be(name, "a non-negative integer count below 2^53", wrong)
     return given.astype(np.int64)
 
 
@@ -116,7 +118,7 @@ def check_alpha(alpha: ArrayLike) -> Floats:
     given = np.asarray(alpha, dtype=np.float64)
     inside = (given > 0) & (given < 1)
     if not np.all(inside):
-        raise ValueError(f"alpha must be in (0, 1), but got {_first(given, ~inside)}")
+        raise must_be("alpha", "in (0, 1)", _first(given, ~inside))
     return given
 
 
@@ -125,7 +127,7 @@ def check_delta(delta: ArrayLike) -> Floats:
     given = np.asarray(delta, dtype=np.float64)
     inside = (given >= 0) & (given < 1)
     if not np.all(inside):
-        raise ValueError(f"delta must be in [0, 1), but got {_first(given, ~inside)}")
+        raise must_be("delta", "in [0, 1)", _first(given, ~inside))
     return given
 
 

@@ -42,6 +42,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ....errors import must_be
+
 _Floats = NDArray[np.float64]
 #: A function of both means, which grows with each.
 Objective = Callable[[_Floats, _Floats], _Floats]
@@ -77,9 +79,9 @@ class TwoSampleBets:
             raise ValueError(f"bets must have two stakes and a weight each, got {self!r}")
         stakes = (*self.first, *self.second)
         if not all(math.isfinite(stake) and stake >= 0 for stake in stakes):
-            raise ValueError(f"stakes must be at least 0 and finite, got {stakes!r}")
+            raise must_be("stakes", "at least 0 and finite", stakes)
         if not all(weight > 0 for weight in self.weights) or math.fsum(self.weights) > 1:
-            raise ValueError(f"weights must be positive, and at most 1 together, got {self.weights!r}")
+            raise must_be("weights", "positive, and at most 1 together", self.weights)
 
     def times(self, factor: float) -> TwoSampleBets:
         """Return the bets with all stakes so many times as large."""

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # its parts load when first used
 
+from ....errors import must_be
 from ....mechanisms.measures.measure import Floats, Measure, TradeOff
 from . import intervals
 from .bisection import bisect
@@ -64,7 +65,7 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
     """
     _check(correct, guesses, canaries, delta)
     if not (epsilon >= 0 and math.isfinite(epsilon)):
-        raise ValueError(f"epsilon must be non-negative and finite, but got {epsilon}")
+        raise must_be("epsilon", "non-negative and finite", epsilon)
     chance = float(scipy.special.expit(epsilon))
     beta = float(scipy.stats.binom.sf(correct - 1, guesses, chance))
     if delta == 0 or correct == 0:
@@ -90,7 +91,7 @@ def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float =
     """
     _check(correct, guesses, canaries, delta)
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+        raise must_be("alpha", "in (0, 1)", alpha)
 
     def rejected(epsilon: float) -> bool:
         return one_run_p_value(correct, guesses, canaries, epsilon, delta) <= alpha
@@ -155,7 +156,7 @@ def refuted_in_one_run(measure: Measure, correct: int, guesses: int, canaries: i
     """
     _check(correct, guesses, canaries, 0.0)
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+        raise must_be("alpha", "in (0, 1)", alpha)
     if correct == 0:
         return False
     points = _POINTS if isinstance(measure, TradeOff) else _SEARCHED
@@ -240,9 +241,9 @@ def _check(correct: int, guesses: int, canaries: int, delta: float) -> None:
     counts = {"correct": correct, "guesses": guesses, "canaries": canaries}
     for name, value in counts.items():
         if value != int(value) or value < 0:
-            raise ValueError(f"{name} must be a non-negative integer count, but got {value}")
+            raise must_be(name, "a non-negative integer count", value)
     if not (correct <= guesses <= canaries and guesses >= 1):
         got = ", ".join(f"{name}={value}" for name, value in counts.items())
         raise ValueError(f"expected correct <= guesses <= canaries and guesses >= 1, but got {got}")
     if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), but got {delta}")
+        raise must_be("delta", "in [0, 1)", delta)

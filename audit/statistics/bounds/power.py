@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ....errors import must_be
 from . import binomial_bounds, intervals
 from .binomial import survival, upper_quantile
 from .bisection import least
@@ -76,7 +77,7 @@ def falsification_power(claimed: float, true: float, runs: int, *, delta: float 
     """
     _check(claimed, runs, delta, alpha)
     if not true >= 0:
-        raise ValueError(f"true must be a non-negative epsilon, but got {true}")
+        raise must_be("true", "a non-negative epsilon", true)
     right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
     guesses = upper_quantile(1 - _GUESS_COUNTS, runs, min(1.0, right + wrong))
     spent = intervals.NUISANCE_SHARE * alpha if delta > 0 else 0.0
@@ -147,12 +148,12 @@ def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: flo
 
 def _check(claimed: float, runs: int, delta: float, alpha: float, power: float = 0.5) -> None:
     if not (claimed >= 0 and math.isfinite(claimed)):
-        raise ValueError(f"claimed must be a non-negative, finite epsilon, but got {claimed}")
+        raise must_be("claimed", "a non-negative, finite epsilon", claimed)
     if not 1 <= runs <= _MOST_RUNS:
-        raise ValueError(f"runs must be at least 1 and at most 2^50, but got {runs}")
+        raise must_be("runs", "at least 1 and at most 2^50", runs)
     if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), but got {delta}")
+        raise must_be("delta", "in [0, 1)", delta)
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+        raise must_be("alpha", "in (0, 1)", alpha)
     if not 0 < power < 1:
-        raise ValueError(f"power must be in (0, 1), but got {power}")
+        raise must_be("power", "in (0, 1)", power)

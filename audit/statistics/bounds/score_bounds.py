@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ....errors import must_be
 from ....mechanisms.measures.approximate import ApproxDP
 from ....mechanisms.measures.measure import Measure
 from .intervals import epsilon_guess
@@ -225,7 +226,7 @@ def check_scores(name: str, scores: ArrayLike) -> _Floats:
     try:
         array = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be numbers, got {scores!r:.80}") from None
+        raise must_be(name, "numbers", scores) from None
     if array.ndim != 1 or not array.size:
         raise ValueError(f"{name} must be a list of at least one number, got shape {array.shape}")
     if np.isnan(array).any():
@@ -241,5 +242,5 @@ def check_coins(included: ArrayLike, many: int) -> NDArray[np.bool_]:
     if coins.dtype != np.bool_:
         wrong = ~np.isin(coins, (0, 1)) if coins.dtype.kind in "iuf" else np.ones(many, dtype=np.bool_)
         if wrong.any():
-            raise ValueError(f"included must be 0 or 1, got {coins[wrong][0]!r}")
+            raise must_be("included", "0 or 1", coins[wrong][0])
     return coins.astype(np.bool_)

@@ -27,6 +27,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ....errors import must_be
 from ....mechanisms.measures.divergences import NEAR_ONE
 from ....mechanisms.measures.measure import Measure
 from ....mechanisms.measures.renyi import RDP, ZCDP
@@ -95,11 +96,11 @@ class StepFunction:
 
     def __post_init__(self) -> None:
         if len(self.values) != len(self.edges) + 1 or not np.isfinite(self.values).all():
-            raise ValueError(f"values must be {len(self.edges) + 1} finite numbers, got {self.values!r}")
+            raise must_be("values", f"{len(self.edges) + 1} finite numbers", self.values)
         if not (self.order == 1 or self.order >= 1 + NEAR_ONE):  # rounding is divided by the difference
-            raise ValueError(f"order must be 1 or at least {1 + NEAR_ONE:.7g}, got {self.order!r}")
+            raise must_be("order", f"1 or at least {1 + NEAR_ONE:.7g}", self.order)
         if self.towards not in ("left", "right"):
-            raise ValueError(f"towards must be left or right, got {self.towards!r}")
+            raise must_be("towards", "left or right", self.towards)
 
     def tally(self, scores: ArrayLike, left: ArrayLike) -> tuple[int, ...]:
         """Return how often scores were in each step, in the left world and then in the right one."""

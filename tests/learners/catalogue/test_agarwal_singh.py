@@ -43,7 +43,7 @@ def test_with_a_natural_logarithm_the_laplace_noise_is_for_that_much_less(losses
     right[0] = 1 - leaks
     law = exact_epsilon(one.build(setting, base="e"), Pair(left, right), view=RELEASE, deltas=[0.0])
     assert law[0.0] == pytest.approx(leaks / math.log(2), rel=1e-6)
-    with pytest.raises(ValueError, match="base must be one of 2, e, 10, got '16'"):
+    with pytest.raises(ValueError, match="base must be one of 2, e, 10; got '16'"):
         one.build(setting, base="16")
 
 
@@ -216,7 +216,7 @@ def test_bad_settings_are_named():
         one.build(one.setting(), noise_delta=7.0)
     with pytest.raises(ValueError, match="points must be axes or hypercube, got 'ball'"):
         agarwal_singh.reduction_exp2_actions(entry("reduction-exp2-actions").setting(), points="ball")
-    with pytest.raises(ValueError, match="domain must be one of cube, ball, simplex, got 'moon'"):
+    with pytest.raises(ValueError, match="domain must be one of cube, ball, simplex; got 'moon'"):
         agarwal_singh.reduction_scrible(entry("reduction-scrible").setting(), domain="moon")
 
 

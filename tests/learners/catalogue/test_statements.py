@@ -43,13 +43,13 @@ FALSE = Statement(
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"standing": "fact"}, "one of theorem, proof, computed, reading, variant, control, got 'fact'"),
+        ({"standing": "fact"}, "one of theorem, proof, computed, reading, variant, control; got 'fact'"),
         ({"standing": "computed", "expected": "survived"}, "a computed must be quoted"),
         (
             {"standing": "computed", "expected": "survived", "statement": QUOTED},
             "A 2000, Theorem 1 is called false without what its authors",
         ),
-        ({"standing": "control", "expected": "false"}, "expected must be one of falsified, survived, got 'false'"),
+        ({"standing": "control", "expected": "false"}, "expected must be one of falsified, survived; got 'false'"),
         ({"standing": "theorem"}, "a theorem must be quoted"),
         ({"standing": "proof", "expected": "survived"}, "a proof must be quoted"),
         ({"standing": "theorem", "statement": QUOTED}, "A 2000, Theorem 1 is called false without what its authors"),
@@ -330,7 +330,7 @@ def test_each_theorem_has_its_own_sigma_on_the_ball_and_the_cube():
         assert least == pytest.approx(2 * np.log(2 / 0.01))
         with pytest.raises(ValueError, match=r"theorem must be 3\.5 or A\.1, got 'B'"):
             entry.build(setting, theorem="B")
-        with pytest.raises(ValueError, match="base must be one of mixed, 2, e, 10, got '16'"):
+        with pytest.raises(ValueError, match="base must be one of mixed, 2, e, 10; got '16'"):
             entry.build(setting, base="16")
 
 

@@ -28,7 +28,7 @@ from overclaim.reports.command_line.console import (
 from overclaim.reports.command_line.running import exit_code, run_plan
 from overclaim.reports.formats import html
 from overclaim.reports.sanitise import json_text
-from overclaim.tests.support.command_line import check, overclaim, refused
+from overclaim.tests.support.command_line import check, error_lines, overclaim, refused
 
 OWN = """
 import atexit, os, signal, sys, threading, time, warnings
@@ -138,14 +138,14 @@ def own(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", sorted(CRASHES))
 def test_a_crash_of_the_target_exits_4_with_one_line(own, name):
     result = check(f"own.py:{name}", "--rounds", 2, "--runs", 2000)
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (CRASHED, "", 1), result.output
+    assert (result.exit_code, result.stdout, error_lines(result.stderr)) == (CRASHED, "", 1), result.output
     assert "internal error" not in result.stderr
 
 
 @pytest.mark.parametrize("name", ["huge", "quits"])
 def test_a_crash_of_a_mechanism_exits_4_with_one_line(own, name):
     result = check(f"own.py:{name}", "--left", 0, "--right", 1, "--runs", 200)
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (CRASHED, "", 1), result.output
+    assert (result.exit_code, result.stdout, error_lines(result.stderr)) == (CRASHED, "", 1), result.output
 
 
 @pytest.mark.parametrize("name", ["Unspeakable", "Locked", "Closing"])
@@ -162,18 +162,19 @@ def test_every_command_blames_the_target(own, words):
 
 def test_what_does_not_fit_into_memory_says_what_is_to_be_fewer():
     for why in ([], ["Unable to allocate 74.5 GiB"]):
-        because = "".join(f" ({text})" for text in why)
+        because = "".join(f": {text}" for text in why)
         failure = failure_of(MemoryError(*why), plays=False)
         assert failure.exit_code == BAD_INPUT
-        assert failure.message == f"out of memory: fewer rounds, arms or --jobs{because}"
+        assert failure.message == f"out of memory{because}"
+        assert failure.hint == "use fewer rounds, arms or --jobs"
 
 
 def test_a_fault_of_our_own_exits_70(monkeypatch):
     monkeypatch.setattr(cli, "VERDICTS", {})
     result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 200)
     assert result.exit_code == INTERNAL
-    assert result.stderr.startswith("overclaim: internal error, a fault of overclaim: KeyError: ")
-    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("overclaim: error: internal error, a fault of overclaim: KeyError: ")
+    assert error_lines(result.stderr) == 1
 
 
 @pytest.mark.slow(reason="a run of several claims")
@@ -228,7 +229,7 @@ def test_a_fault_of_a_template_is_our_own(tmp_path, monkeypatch, fault):
     (tmp_path / "plan.toml").write_text(PLAN.rpartition("\n\n")[2])
     result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == INTERNAL
-    assert result.stderr.startswith("overclaim: internal error, a fault of overclaim: ")
+    assert result.stderr.startswith("overclaim: error: internal error, a fault of overclaim: ")
 
 
 def test_an_unpicklable_target_has_the_same_result_in_one_process(own, monkeypatch):
@@ -293,7 +294,7 @@ CHECK.append("1")
 def test_a_full_stdout_is_no_verdict(words):
     with open("/dev/full", "w") as full:
         done = subprocess.run(COMMAND + words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "overclaim: cannot write to stdout: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "overclaim: error: cannot write to stdout: No space left on device\n")
 
 
 @pytest.mark.slow(reason="a full stdout is its quick sibling")
@@ -303,7 +304,7 @@ def test_a_reader_that_has_gone_is_no_verdict(words):
     os.close(reader)
     done = subprocess.run(COMMAND + words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (2, "overclaim: cannot write to stdout: Broken pipe\n")
+    assert (done.returncode, done.stderr) == (2, "overclaim: error: cannot write to stdout: Broken pipe\n")
 
 
 ENDED = {"rings": "on [0]: SIGALRM arrived: a timer of the target's ran out", "lost": "cannot import "}
@@ -315,8 +316,8 @@ ENDED = {"rings": "on [0]: SIGALRM arrived: a timer of the target's ran out", "l
 def test_what_ends_the_process_or_its_imports_exits_4_with_one_line(own, name):
     words = ["check", f"own.py:{name}", "--epsilon", "1", "--left", "[0]", "--right", "[0, 1]", "--jobs", "1"]
     done = subprocess.run(COMMAND + words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.count("\n")) == (CRASHED, 1), (done.returncode, done.stderr)
-    assert done.stderr.startswith(f"overclaim: {ENDED[name]}")
+    assert (done.returncode, error_lines(done.stderr)) == (CRASHED, 1), (done.returncode, done.stderr)
+    assert done.stderr.startswith(f"overclaim: error: {ENDED[name]}")
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")

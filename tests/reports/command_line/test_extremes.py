@@ -11,7 +11,7 @@ from overclaim.audit.statistics.bounds.power import ceiling_epsilon, detectable_
 from overclaim.audit.statistics.events import Counts
 from overclaim.reports import baseline
 from overclaim.reports.formats import html, junit, markdown, sarif
-from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.command_line import error_lines, overclaim
 
 LEARNER = ("check", "agarwal-singh/reduction-threshold", "--rounds", 2, "--set", "epsilon=1")
 TINY = (5e-324, 1e-300, 1e-160, 1e-17)
@@ -25,7 +25,7 @@ def fine(*words):
         warnings.simplefilter("always", RuntimeWarning)
         result = overclaim(*words)
     assert result.exit_code in FINE, (words, result.output)
-    assert result.stderr.count("\n") == (result.exit_code == 2), (words, result.output)
+    assert error_lines(result.stderr) == (result.exit_code == 2), (words, result.output)
     assert not [w for w in warned if issubclass(w.category, RuntimeWarning)], words
     assert "math domain" not in result.output
     return result

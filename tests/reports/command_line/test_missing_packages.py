@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from overclaim.reports.record import run_record, to_text
-from overclaim.tests.support.command_line import check, overclaim
+from overclaim.tests.support.command_line import check, error_lines, overclaim
 
 WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from overclaim.__main__ import run; run()"
 
@@ -55,7 +55,7 @@ def test_a_plot_without_matplotlib(tmp_path):
     done = without("matplotlib", *words)
     assert done.returncode == 2
     assert "needs matplotlib: pip install 'overclaim[figures]'" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert error_lines(done.stderr) == 1
     assert not (tmp_path / "roc.svg").exists()
 
 
@@ -96,5 +96,5 @@ def test_a_report_where_matplotlib_may_write_nowhere(tmp_path, record):
 def test_any_other_package_is_named_in_one_line(tmp_path, record, package, words):
     places = {"RECORD": record, "PAGE": tmp_path / "page.html"}
     done = without(package, *[places.get(word, word) for word in words])
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert f"overclaim: cannot import {package}" in done.stderr
+    assert (done.returncode, error_lines(done.stderr)) == (2, 1), done.stderr
+    assert f"overclaim: error: cannot import {package}" in done.stderr

@@ -8,7 +8,7 @@ import pytest
 
 from overclaim import Claim, audit_scores
 from overclaim.audit.statistics.digits import at_least
-from overclaim.tests.support.command_line import overclaim, run_plan
+from overclaim.tests.support.command_line import error_lines, overclaim, run_plan
 
 TRAININGS = """
 import numpy as np
@@ -133,7 +133,7 @@ def test_several_trainings_stand_in_one_file(files):
 #: Files, options, and the line on stderr; each exits with 2.
 BAD = {
     "no design": ("c.csv", ["--epsilon", 1], "design must be said, 'independent' or 'one-run'"),
-    "no claim": ("c.csv", ONE_RUN, "epsilon must be given"),
+    "no claim": ("c.csv", ONE_RUN, "the claimed epsilon of"),
     "no file": ("d.csv", [*ONE_RUN, "--epsilon", 1], "cannot read the scores 'd.csv': No such file"),
     "another kind": ("train.py", [*ONE_RUN, "--epsilon", 1], "a file of scores must end with .csv, .tsv, .npy"),
     "a folder": (".csv/", [*ONE_RUN, "--epsilon", 1], "a file of scores must end with"),
@@ -149,13 +149,21 @@ BAD = {
     "no rows": ("score,included\n", [], "cannot read the scores 'bad.csv': it has no rows"),
     "training": ("score,included,training\n1,0,1\n2,1,nan\n", [], "must name the training of each canary"),
     "plot": ("c.csv", [*ONE_RUN, "--epsilon", 1, "--plot", "a.png"], "--plot must name a file that ends with .svg"),
-    "two samples": ("c.csv", [*ONE_RUN, "--epsilon", 1, "--inserted", "in.npy"], "give either one file of scores"),
-    "nothing": (None, [*ONE_RUN, "--epsilon", 1], "give a file of scores, or --inserted and --held-out"),
-    "one sample": (None, ["--inserted", "in.npy", "--design", "independent", "--epsilon", 1], "or both inserted and"),
+    "two samples": (
+        "c.csv",
+        [*ONE_RUN, "--epsilon", 1, "--inserted", "in.npy"],
+        "one FILE of scores, or both",
+    ),
+    "nothing": (None, [*ONE_RUN, "--epsilon", 1], "give a FILE of scores, or --inserted and --held-out"),
+    "one sample": (
+        None,
+        ["--inserted", "in.npy", "--design", "independent", "--epsilon", 1],
+        "or both --inserted",
+    ),
     "run of samples": (
         None,
         ["--inserted", "in.npy", "--held-out", "out.csv", *ONE_RUN, "--epsilon", 1],
-        "one-run takes scores and included",
+        "each canary of one run has a coin of its own: it takes no --inserted, --held-out",
     ),
     "one file twice": (
         None,
@@ -183,7 +191,7 @@ def test_bad_input_has_one_line_and_exit_code_2(files, name):
     run = overclaim("scores", *([] if file is None else [file]), *words)
     assert (run.exit_code, run.stdout) == (2, "")
     assert line in run.stderr
-    assert len(run.stderr.splitlines()) == 1
+    assert error_lines(run.stderr) == 1
 
 
 def test_json_is_one_claim_and_a_picture_is_a_file(files):
@@ -202,8 +210,8 @@ def test_json_is_one_claim_and_a_picture_is_a_file(files):
     [
         ("sound", 0, "SURVIVED  train.py:sound: claimed epsilon 4; epsilon is at least"),
         ("broken", 1, "FALSIFIED  train.py:broken: claimed epsilon 4; epsilon is at least"),
-        ("raises", 4, "overclaim: raises raised ValueError: loss is nan"),
-        ("short", 4, "overclaim: short must return 800 scores, one for each canary, got (799,)"),
+        ("raises", 4, "overclaim: error: train.py:raises raised ValueError: loss is nan"),
+        ("short", 4, "overclaim: error: short must return 800 scores, one for each canary, got (799,)"),
     ],
 )
 def test_a_training_is_a_target(files, name, code, line):
@@ -219,23 +227,23 @@ def test_too_few_canaries_are_told_before_the_training(files):
     assert run.exit_code == 4
     begin = "overclaim: warning: 20 canaries are too few to test this claim: a perfect attack needs 1"
     assert re.fullmatch(begin + r"\d\d canaries", first)
-    assert rest == ["overclaim: raises raised ValueError: loss is nan"]
+    assert rest[:1] == ["overclaim: error: train.py:raises raised ValueError: loss is nan"]
     assert "warning" not in overclaim("check", "train.py:raises", "--canaries", 300, "--epsilon", 3).stderr
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["train.py:sound", "--epsilon", 1], "train.py:sound is a training: say how many canaries it has"),
-        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--arms", 2], "a training takes no arms"),
-        (["train.py:sound", "--canaries", 9], "epsilon must be given"),
-        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--runs", 200], "a training takes no runs"),
-        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--trace"], "--trace replays runs"),
-        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--shrink"], "--shrink is for inputs"),
+        (["train.py:sound", "--epsilon", 1], "train.py:sound is a training, and its canaries are missing"),
+        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--arms", 2], "is a training: it takes no --arms"),
+        (["train.py:sound", "--canaries", 9], "the claimed epsilon of"),
+        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--runs", 200], "is a training: it takes no --runs"),
+        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--trace"], "--trace repeats runs"),
+        (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--shrink"], "--shrink simplifies searched inputs"),
         (["train.py:sound", "--epsilon", 1, "--canaries", 9, "--plot", "a.pdf"], "that ends with .svg"),
         (["mechanisms/laplace", "--plot", "a.svg"], "--plot draws scores of canaries"),
-        (["mechanisms/laplace", "--canaries", 9], "canaries are for a training"),
-        (["mechanisms/laplace", "--trainings", 9], "takes trainings and design beside canaries"),
+        (["mechanisms/laplace", "--canaries", 9], "--canaries is for a training"),
+        (["mechanisms/laplace", "--trainings", 9], "takes --trainings and design with --canaries"),
     ],
 )
 def test_options_that_a_training_does_not_take_are_refused(files, words, line):
@@ -282,11 +290,11 @@ def test_a_plan_has_scores_and_trainings(files):
         ('scores = "c.csv"\n', "", ":3: a claim needs a target, or scores of canaries"),
         ('design = "one-run"', 'design = "two-run"', ":5: design must be one of independent, one-run"),
         ('design = "one-run"\n', "", ":3: design must be said"),
-        ('scores = "c.csv"', 'scores = "c.csv"\nrounds = 3', "scores of canaries takes no rounds"),
+        ('scores = "c.csv"', 'scores = "c.csv"\nrounds = 3', "is scores of canaries: it takes no rounds"),
         (
             'scores = "c.csv"',
             'scores = "c.csv"\ntarget = "x"',
-            "a claim has a target, or scores of canaries, got both",
+            "target cannot go with scores of canaries",
         ),
         ('scores = "c.csv"', 'scores = "d.csv"', "cannot read the scores 'd.csv'"),
     ],

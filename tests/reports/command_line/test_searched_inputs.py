@@ -155,7 +155,7 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
     ("words", "message"),
     [
         (["noisy.py:total", "--inputs", "none.json"], "cannot read the input 'none.json'"),
-        (["noisy.py:total", "--inputs", "{"], "expected JSON"),
+        (["noisy.py:total", "--inputs", "{"], "--inputs must be JSON"),
         (["noisy.py:total", "--inputs", '{"type": "strange"}'], "the schema of inputs is invalid"),
         (["noisy.py:total", "--inputs", '{"type": "integer", "minimum": 2, "maximum": 1}'], "nothing fits the schema"),
         (
@@ -163,7 +163,10 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
             "int data is one record",
         ),
         (["noisy.py:total", "--inputs", "schema.json", "--neighbours", "user:3"], "a mechanism has none"),
-        (["noisy.py:total", "--inputs", "schema.json", "--left", "1", "--right", "2"], "give either left and right"),
+        (
+            ["noisy.py:total", "--inputs", "schema.json", "--left", "1", "--right", "2"],
+            "--right cannot go with --inputs",
+        ),
         (["noisy.py:total", "--inputs", '{"const": [1]}'], "makes no two inputs that differ"),
         (["noisy.py:total", "--left", "left.npy", "--right", "1"], "cannot read the input 'left.npy'"),
         (
@@ -172,13 +175,16 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
         ),
         (
             ["noisy.py:total"],
-            r"needs two inputs, left and right \(--left, --right\), or a schema of them \(--inputs\)",
+            "its two inputs are missing",
         ),
-        (["mechanisms/laplace", "--os-random"], "os_random is for code of your own"),
-        (["agarwal-singh/ftrl-ball", "--os-random"], "os_random is for code of your own"),
-        (["mechanisms/laplace", "--raising", "outcome"], "raising is for code of your own"),
-        (["agarwal-singh/ftrl-ball", "--raising", "outcome"], "raising is for code of your own"),
-        (["noisy.py:total", "--left", "[1]", "--right", "[0]", "--raising", "maybe"], "'maybe' is not one of"),
+        (["mechanisms/laplace", "--os-random"], "--os-random is for code of your own"),
+        (["agarwal-singh/ftrl-ball", "--os-random"], "--os-random is for code of your own"),
+        (["mechanisms/laplace", "--raising", "outcome"], "--raising is for code of your own"),
+        (["agarwal-singh/ftrl-ball", "--raising", "outcome"], "--raising is for code of your own"),
+        (
+            ["noisy.py:total", "--left", "[1]", "--right", "[0]", "--raising", "maybe"],
+            "--raising must be one of error",
+        ),
     ],
 )
 def test_bad_input_is_one_line(folder, words, message):

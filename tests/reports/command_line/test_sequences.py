@@ -11,7 +11,7 @@ from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.sarif import sarif
 from overclaim.reports.identity import game, matched
 from overclaim.reports.record import read_record
-from overclaim.tests.support.command_line import check, overclaim, refused
+from overclaim.tests.support.command_line import check, error_lines, overclaim, refused
 
 LEARNERS = """
 class Clicks:
@@ -133,21 +133,33 @@ def few(monkeypatch):
         (["--inputs", "rounds.json", "--neighbours", "user"], "user needs rounds that say whose they are"),
         (["--inputs", "rounds.json", "--neighbours", "add-remove"], "add-remove cannot apply to a learner"),
         (["--inputs", "rounds.json", "--neighbours", "substitute-feature"], "must be one of replace, zero-out"),
-        (["--inputs", "rounds.json", "--neighbours", "user:0"], "user:K needs a whole number from 1 to 1000000"),
-        (["--inputs", "rounds.json", "--rounds", "3"], "but the horizon is 3: give rounds"),
-        (["--inputs", "rounds.json", "--arms", "3"], "has 2 numbers, the learner has 3 arms"),
+        (
+            ["--inputs", "rounds.json", "--neighbours", "user:0"],
+            "user:K with a whole number from 1 to 1000000",
+        ),
+        (["--inputs", "rounds.json", "--rounds", "3"], "but the horizon is 3\n  hint:  give --rounds 4"),
+        (
+            ["--inputs", "rounds.json", "--arms", "3"],
+            "but the learner has 3 arms\n  hint:  give --arms 2",
+        ),
         (["--inputs", "context.json"], "has a context, and the learner has no method observe"),
         (["--inputs", '{"const": [[0, 0], [1, 1]]}'], "makes no two inputs that differ"),
         (
             ["--inputs", '{"type": "array", "items": {"const": 2}, "minItems": 1, "maxItems": 2}', "--arms", "1"],
             "must lie in [0, 1]",
         ),
-        (["--inputs", "rounds.json", "--bits"], "bits: only mechanisms take that"),
-        (["--inputs", "rounds.json", "--pair", '{"left": [[1, 1]], "right": [[0, 0]]}'], "takes either inputs"),
-        (["--neighbours", "user:3"], "neighbours must be one of replace, zero-out, or of rounds"),
+        (["--inputs", "rounds.json", "--bits"], "my.py:Clicks is a learner: it takes no --bits"),
+        (
+            ["--inputs", "rounds.json", "--pair", '{"left": [[1, 1]], "right": [[0, 0]]}'],
+            "--pair cannot go with",
+        ),
+        (
+            ["--neighbours", "user:3"],
+            "got 'user:3'\n  hint:  other relations are for rounds",
+        ),
         ([*TWO], "the two worlds are no neighbours by replace: they differ in rounds 1, 2"),
         ([*TWO[:3], "[[0, 0]]"], "both worlds must have as many rounds, got 3 and 1"),
-        ([*TWO[:2]], "needs two inputs, left and right; right is missing"),
+        ([*TWO[:2]], "needs two inputs, --left and --right: --right is missing"),
         ([*TWO[:3], "[[0, 2], [1, 0], [0, 0]]"], "loss of round 1 must lie in [0, 1] (unit), got 2"),
     ],
 )
@@ -160,4 +172,4 @@ def test_other_commands_take_no_rounds(folder, command):
     more = [] if command == "exact" else ["--epsilon", 1]
     done = overclaim(command, "my.py:Clicks", *more, "--inputs", "rounds.json")
     assert done.exit_code == 2
-    assert done.output.count("\n") == 1
+    assert error_lines(done.output) == 1

@@ -446,7 +446,7 @@ def test_report_writes_every_format(folder, monkeypatch):
     assert result.exit_code == 0, result.output
     assert [line.split()[-1] for line in result.output.splitlines()] == ["r.html", "r.md", "r.xml", "r.sarif"]
     assert "falsified" in Path("r.md").read_text()
-    refused(overclaim("report", "out/record.json"), "name a file to write")
+    refused(overclaim("report", "out/record.json"), "no file to write is named")
 
 
 def test_where_things_are_written():
