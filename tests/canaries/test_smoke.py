@@ -135,7 +135,7 @@ def test_the_command_prints_and_exits():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["mechanisms/svt1"], "mechanisms/svt1 is a mechanism and has one: audit it by check"),
+        (["mechanisms/svt1"], "smoke tests learners only, and mechanisms/svt1 is a mechanism"),
         (["smith-thakurta/pftal"], "one run is for linear losses, got convex ones"),
         ([THRESHOLD, "--rounds", "1"], "rounds must be more than 1, for a later action to guess from, got 1"),
         ([THRESHOLD, "--confidence", "1"], "confidence must be in (0, 1), got 1.0"),

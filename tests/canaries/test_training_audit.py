@@ -101,10 +101,10 @@ def test_a_training_that_does_not_score_is_an_error_of_its_own(training, line):
     [
         ({"canaries": 0}, "canaries must be an integer of at least 1, got 0"),
         ({"canaries": 5, "trainings": 0}, "trainings must be an integer of at least 1, got 0"),
-        ({"canaries": 5, "rounds": 3}, "noisy is a training: it takes no rounds"),
-        ({"canaries": 5, "left": [1], "right": [0]}, "it takes no left, right"),
+        ({"canaries": 5, "rounds": 3}, "noisy is a training: it takes no `rounds`"),
+        ({"canaries": 5, "left": [1], "right": [0]}, "it takes no `left`, `right`"),
         ({"canaries": 5, "stop": "early"}, "stop must be budget"),
-        ({"canaries": 5, "claim": Claim(epsilon=1.0, losses="symmetric")}, "takes no losses, got 'symmetric'"),
+        ({"canaries": 5, "claim": Claim(epsilon=1.0, losses="symmetric")}, "takes no `losses=.symmetric.`"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, line):
