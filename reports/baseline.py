@@ -68,6 +68,18 @@ TEST = (
 )
 
 
+#: What findings are called.
+TITLES = {
+    "regression": "Worse than the baseline",
+    "weakened": "Weaker claim",
+    "lost power": "Less power than the baseline",
+    "missing": "Missing from this run",
+    "not compared": "Not compared with the baseline",
+    "more certified": "More certified than the baseline",
+    "new": "New",
+}
+
+
 @dataclass(frozen=True)
 class Again:
     """What came of counting a baseline's event again.
@@ -214,7 +226,7 @@ def _is_silent(new: ClaimRecord, result: Again) -> bool:
 
 def _more_certified(new: ClaimRecord, old: ClaimRecord) -> str:
     shown = "does not show it" if _beside(new)["not_compared"] is None else "was not compared"
-    bound = f"{lower_words(measure_of(new), lower(new))}, it was {at_least(lower(old))}"
+    bound = f"{lower_words(measure_of(new), lower(new))}, was {at_least(lower(old))}"
     return f"{bound}: the baseline's event {shown}, another one does; {new['replay']}"
 
 
@@ -271,22 +283,23 @@ def _excess_p_value(new: Counts, old: Counts, epsilon: float) -> float:
 
 
 def _regressed(new: ClaimRecord, old: ClaimRecord, p: float) -> str:
-    beside, adjusted = _beside(new), at_most(p, ".2g")
-    return (
-        f"{lower_words(measure_of(new), lower(new))}, it was {at_least(lower(old))}: the baseline's event "
-        f"{_shown(beside['counts'])}; before: {_shown(beside['counts_before'])} (adjusted p-value {adjusted}); "
-        f"{new['replay']}"
-    )
+    beside = _beside(new)
+    rates = _rates(beside["counts"], beside["counts_before"])
+    bound = f"{lower_words(measure_of(new), lower(new))}, was {at_least(lower(old))}"
+    return f"{bound}; the baseline's event: {rates}, p-value {at_most(p, '.2g')}; {new['replay']}"
 
 
-def _shown(counts: CountsJson) -> str:
-    tally = Counts.of_json(counts)
-    world = named_world({"method": "joint", "counts": counts})
-    two_sided = tally.left_upper + tally.right_upper and tally.left_lower + tally.right_lower
-    if two_sided or world is None or not world.runs or not world.others:
-        return f"is right in {100 * tally.right / tally.guesses:.2f} % of its guesses"
-    name, hits, runs, other, misses, others = world
-    return f"says {name} in {100 * hits / runs:.3g} % of {name} runs and {100 * misses / others:.3g} % of {other} ones"
+def _rates(now: CountsJson, then: CountsJson) -> str:
+    """Return the rates of an event now and before: true and false positives, or right guesses where it names both."""
+    new, old = Counts.of_json(now), Counts.of_json(then)
+    here, there = (named_world({"method": "joint", "counts": counts}) for counts in (now, then))
+    two_sided = old.left_upper + old.right_upper and old.left_lower + old.right_lower
+    if two_sided or here is None or there is None or not all((here.runs, here.others, there.runs, there.others)):
+        share, before = (f"{counts.right / counts.guesses:.1%}" if counts.guesses else "none" for counts in (new, old))
+        return f"right guesses {share} (was {before})"
+    true, false = f"{here.hits / here.runs:.1%}", f"{here.misses / here.others:.1%}"
+    was_true, was_false = f"{there.hits / there.runs:.1%}", f"{there.misses / there.others:.1%}"
+    return f"true positives {true} (was {was_true}), false positives {false} (was {was_false})"
 
 
 def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
@@ -295,7 +308,7 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
     same_kind = same_unit(now, then, _PROMISED)
     more, less = (cast("Mapping[str, float]", stated) for stated in (now, then))
     changes = [
-        _finding("weakened", new, f"the claimed {name} is {number_text(more[name])}, it was {number_text(less[name])}")
+        _finding("weakened", new, f"claims {name} {number_text(more[name])}, was {number_text(less[name])}")
         for name in _PROMISED
         if same_kind and name in more and name in less and more[name] > less[name]
     ]
@@ -375,6 +388,18 @@ def _finding(kind: str, claim: ClaimRecord, message: str) -> Said:
 def failed(record: RunRecord) -> bool:
     """Tell whether a record's comparison with its baseline fails the run."""
     return any(map(is_failing, (record.get("baseline") or {}).get("findings", ())))
+
+
+def findings_by_title(record: RunRecord) -> list[tuple[str, list[list[str]]]]:
+    """Return the findings under what they are called, each as its claim and its sentences on lines of their own."""
+    findings = (record.get("baseline") or {}).get("findings", ())
+    listed: dict[str, list[list[str]]] = {title: [] for title in TITLES.values()}
+    for finding in findings:
+        first, *more = finding["message"].split("; ")
+        listed.setdefault(TITLES.get(finding["kind"], finding["kind"].capitalize()), []).append(
+            [f"{called(finding)}: {first}", *more]
+        )
+    return [(title, rows) for title, rows in listed.items() if rows]
 
 
 def lines(record: RunRecord) -> list[str]:

@@ -11,6 +11,7 @@ from ..audit.attacks.rules import NotFrozenError
 from ..audit.evidence.by_round import evidence_of_rounds
 from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.evidence.frozen import freeze
+from ..audit.execution.progress import stage
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
 from ..audit.pipeline.given_rounds import pair_of
@@ -44,7 +45,8 @@ class Extras:
 
     def get(self, what: str, make: Callable[[], Found]) -> Found | None:
         """Return an extra; None where it is missing."""
-        made, missing = extra_or_reason(what, make)
+        with stage(f"computing the {what}"):
+            made, missing = extra_or_reason(what, make)
         self.missing += missing
         return made
 

@@ -350,11 +350,11 @@ def counted_words(claim: ClaimRecord) -> str:
         steps, left = len(counts["tally"]) // 2, counts["runs_left"]
         return f"a function of {steps} steps of the score, in {left:,} left and {counts['runs'] - left:,} right runs"
     if world is None:
-        return f"{counts['right']:,} right of {counts['guesses']:,} guesses in {counts['runs']:,} certification runs"
+        right, guesses = counts["right"], counts["guesses"]
+        return f"{guesses:,} guesses in {counts['runs']:,} runs: {right:,} right, {guesses - right:,} wrong"
     name, hits, runs, other, misses, others = world
-    if claim.get("scores"):
-        return f"takes {hits:,} of {runs:,} {name} canaries and {misses:,} of {others:,} {other} ones for {name}"
-    return f"says {name} in {hits:,} of {runs:,} {name} runs and in {misses:,} of {others:,} {other} ones"
+    what = "canaries" if claim.get("scores") else "runs"
+    return f'"{name}" in {hits:,} of {runs:,} {name} {what} and in {misses:,} of {others:,} {other} {what}'
 
 
 def exact_words(claim: ClaimRecord, infinite: str = "inf") -> str:

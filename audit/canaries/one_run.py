@@ -22,6 +22,7 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.view import ACTIONS
 from ..execution.execution import check_confidence
+from ..execution.progress import meter
 from ..play.pairs import differing_losses
 from ..play.transcripts import play_rounds
 from ..statistics.bounds import intervals
@@ -189,8 +190,11 @@ def _run(
     coins = draws.labels(rounds)
     losses, actions = np.where(coins[:, None], *sides), []
 
+    played_so_far = meter(rounds)
+
     def see(t: int, played: Actions) -> None:
         actions.append(played[..., 0])
+        played_so_far(t + 1)
 
     def feed(t: int, played: Actions) -> Floats:
         return feedback(losses[t], played, learner.feedback)

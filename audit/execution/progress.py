@@ -1,71 +1,203 @@
-"""The bar on a terminal: how many tasks are done, and how long the others will take."""
+"""The line on a terminal that says how far a command is: its stage, a bar, and the time left.
+
+Nothing is drawn where stderr is no terminal: there a command prints only what is finished, such as a claim.
+"""
 
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 #: The share of all expected seconds that counts as if it had been seen to be right.
 PRIOR = 0.05
-#: Seconds between two lines where there is no terminal.
-SILENT = 5.0
-#: A bar, in tqdm's words, up to its time left.
-COUNTED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}"
+#: Cells of a bar, and seconds between two drawings.
+CELLS, PAUSE = 12, 0.1
+#: Erases the line from the cursor on.
+_ERASE = "\r\x1b[K"
+
+
+def is_shown() -> bool:
+    """Return whether stderr is a terminal: somebody watches."""
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:  # it is closed
+        return False
+
+
+@dataclass
+class Line:
+    """The line that is redrawn: the stages that are under way, the outer ones first, and a bar of the last one.
+
+    It is `on` in the process of a command, and off in those that it starts: they would draw over each other.
+    """
+
+    stages: list[str] = field(default_factory=list)
+    on: bool = False
+    drawn: bool = False
+    text: str = ""
+    last: float = -math.inf
+
+    def draw(self, share: float | None = None, left: float | None = None) -> None:
+        """Draw the stages, with a bar and the time left where these are known."""
+        if not self.on or not is_shown():
+            return
+        text = ", ".join(stage for stage in self.stages if stage)
+        if share is not None:
+            text += f"  {bar_of(share)} {share:4.0%}"
+        if left is not None:
+            text += f"  {clock(left)} left"
+        if text == self.text:
+            return
+        self.text = text
+        columns = shutil.get_terminal_size().columns
+        self._write(_ERASE + text[: columns - 1])
+        self.drawn = True
+
+    def erase(self) -> None:
+        """Leave the terminal's line empty, for what is printed next."""
+        if self.drawn and is_shown():
+            self._write(_ERASE)
+        self.drawn, self.text = False, ""
+
+    def say(self, text: str) -> None:
+        """Print a line above the one that is redrawn."""
+        self.erase()
+        self._write(text + "\n")
+
+    @staticmethod
+    def _write(text: str) -> None:
+        if sys.stderr is None:
+            return
+        try:
+            encoding = getattr(sys.stderr, "encoding", None) or "ascii"
+            sys.stderr.write(text.encode(encoding, "replace").decode(encoding))
+            sys.stderr.flush()
+        except (OSError, ValueError):  # of stderr there is nobody to tell
+            pass
+
+
+LINE = Line()
+
+
+def begin() -> None:
+    """Show the line from now on: a command begins, or somebody has asked for it."""
+    LINE.on, LINE.last = True, -math.inf
+    LINE.stages.clear()
+
+
+def inside(stages: Sequence[str], task: Callable[[Item], Result], item: Item) -> Result:
+    """Return `task(item)`, computed by a process that alone draws the line, behind these stages."""
+    LINE.on, LINE.stages = True, list(stages)
+    return task(item)
+
+
+def bar_of(share: float) -> str:
+    """Return a bar, in plain characters where the terminal has no others."""
+    full, empty = ("━", "─") if _has_lines() else ("=", "-")
+    done = min(CELLS, max(0, round(share * CELLS)))
+    return full * done + empty * (CELLS - done)
+
+
+def _has_lines() -> bool:
+    try:
+        "━─".encode(getattr(sys.stderr, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as minutes and seconds, and hours where there are any."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@contextmanager
+def stage(label: str | None) -> Iterator[None]:
+    """Show a stage while it lasts, beside those around it; nothing where the label is None."""
+    if label is None:
+        yield
+        return
+    LINE.stages.append(label)
+    LINE.draw()
+    try:
+        yield
+    finally:
+        LINE.stages.pop()
+        if LINE.stages:
+            LINE.draw()
+        else:
+            LINE.erase()
+
+
+def steps(items: Sequence[Item], label: str | None) -> Iterator[Item]:
+    """Yield items, each to be worked on before the next is asked for; show how many are done, and the time left."""
+    with stage(label):
+        done_so_far = meter(len(items)) if label is not None else None
+        for done, one in enumerate(items):
+            if done and done_so_far is not None:
+                done_so_far(done)
+            yield one
+
+
+def meter(total: int) -> Callable[[int], None]:
+    """Return what draws the bar of the stage under way, given how many of so many equal steps are done."""
+    began = time.monotonic()
+
+    def done_so_far(done: int) -> None:
+        now = time.monotonic()
+        if now - LINE.last >= PAUSE or done == total:
+            LINE.last = now
+            LINE.draw(done / total, (now - began) / done * (total - done))
+
+    return done_so_far
 
 
 def with_bar(
     results: Iterable[Result],
     total: int,
-    label: str | None,
+    label: str | Callable[[int], str] | None,
     line: Callable[[Result], str] | None = None,
-    left: Callable[[Result], float] | None = None,
+    left: Callable[[Result], tuple[float, float]] | None = None,
 ) -> Iterator[Result]:
-    """Yield results, on a terminal with a bar on stderr that counts them and says how long the others will take.
+    """Yield results; on a terminal show how many are there and how long the others will take.
 
-    `left` tells the seconds from the newest result; without it the others are taken to be like those before. Without a
-    terminal, a line on stderr counts them every `SILENT` seconds.
+    Parameters
+    ----------
+    label : str, callable or None
+        The stage, or what tells it from the number of results; None shows nothing.
+    line : callable, optional
+        What to print of a result, also where stderr is no terminal.
+    left : callable, optional
+        From the newest result to the share that is done and the seconds that are left; by default all results take
+        equally long.
     """
-    if label is None or sys.stderr is None:
+    if label is None:
         yield from results
         return
-    if not sys.stderr.isatty():
-        yield from _with_lines(results, total, label)
-        return
-    from tqdm import tqdm  # even a hidden bar makes a lock, which an interrupted worker leaves behind
-
-    with tqdm(total=total, desc=label, leave=False, file=sys.stderr) as bar:
-        for one in results:
-            if left is not None:
-                bar.bar_format = f"{COUNTED}<{tqdm.format_interval(left(one))}]"
-            bar.update()
-            if line is not None:  # then the bar is drawn again, however soon after the last time: its count is true
-                bar.write(line(one), file=sys.stderr)
+    with stage(label(0) if callable(label) else label):
+        done_so_far = meter(total)
+        for done, one in enumerate(results, start=1):
+            known = None if left is None else left(one)
+            if line is not None:
+                LINE.say(line(one))
+            if callable(label):
+                LINE.stages[-1] = label(done)
+            if known is None:
+                done_so_far(done)
+            else:
+                LINE.draw(*known)
             yield one
-
-
-class _Lines:
-    """When the last line was printed: a command has several stages, each of them shorter than `SILENT`."""
-
-    last = time.monotonic()
-
-
-def begin() -> None:
-    """Start the clock of the lines: a command begins."""
-    _Lines.last = time.monotonic()
-
-
-def _with_lines(results: Iterable[Result], total: int, label: str) -> Iterator[Result]:
-    """Yield results, and count them in lines: a file, or another program, shows no bar."""
-    for done, one in enumerate(results, start=1):
-        if (now := time.monotonic()) - _Lines.last >= SILENT:
-            print(f"overclaim: {label}: {done} of {total} done", file=sys.stderr, flush=True)
-            _Lines.last = now
-        yield one
 
 
 class TimeLeft:
@@ -102,3 +234,10 @@ class TimeLeft:
         each = [pace * self.costs[i] for i in self.waiting]
         each += [max(0.0, pace * self.costs[i] - (now - begun)) for i, begun in self.begun.items()]
         return max(math.fsum(each) / self.jobs, max(each, default=0.0))
+
+    @property
+    def share(self) -> float:
+        """The share of the expected seconds that is done."""
+        all_of_them = math.fsum(self.costs.values())
+        left = math.fsum(self.costs[i] for i in (*self.waiting, *self.begun))
+        return 1 - left / all_of_them if all_of_them else 1.0

@@ -38,6 +38,8 @@ class Machines(Protocol):
         """Yield `task(item)` in the order of `items`."""
 
 
+#: Items under way that a terminal names.
+MOST_NAMED = 3
 #: The variable by which Python leaves the current folder out, and a value that only we give it.
 SAFE, OURS = "PYTHONSAFEPATH", "overclaim"
 #: Seconds that worker processes take to start; and between their looks whether who started them is there.
@@ -128,7 +130,7 @@ def as_completed(
     costs: Sequence[float],
     *,
     jobs: int,
-    progress: str | None = None,
+    names: Sequence[str] | None = None,
     line: Callable[[Result], str] = str,
 ) -> Iterator[tuple[int, Result]]:
     """Yield the place of each item and `task(item)` as they are finished, the long ones begun first.
@@ -142,15 +144,27 @@ def as_completed(
         About how many seconds each item takes; the bar learns a factor by which all are off.
     jobs : int
         Processes of this machine; 1 stays in this one.
+    names : sequence of str, optional
+        What each item is called on a terminal while it is computed; without them nothing is shown.
     line : callable
-        What to write above the bar of a result, on a terminal.
+        What to print of a result when it is there, also where there is no terminal.
     """
     order = sorted(range(len(items)), key=lambda place: -costs[place])
     order = [*order[-jobs:][::-1], *order[:-jobs]]
     numbered = [(place, items[place]) for place in order]
     left = TimeLeft({place: costs[place] for place in order}, jobs, time.monotonic())
     results = map(partial(_numbered, task), numbered) if jobs == 1 else _unordered(task, numbered, jobs)
-    yield from with_bar(results, len(items), progress, lambda one: line(one[1]), lambda one: left.after(one[0]))
+
+    def under_way(done: int) -> str:
+        running = [names[place] for place in left.begun] if names else []
+        more = f" and {len(running) - MOST_NAMED} more" if len(running) > MOST_NAMED else ""
+        return f"[{done}/{len(items)}] {', '.join(running[:MOST_NAMED])}{more}".rstrip()
+
+    def progress(one: tuple[int, Result]) -> tuple[float, float]:
+        seconds = left.after(one[0])
+        return left.share, seconds
+
+    yield from with_bar(results, len(items), under_way if names else None, lambda one: line(one[1]), progress)
 
 
 def _numbered(task: Callable[[Item], Result], item: tuple[int, Item]) -> tuple[int, Result]:

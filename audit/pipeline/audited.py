@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +14,7 @@ from ...learners.scalar import is_mechanism
 from ...mechanisms.claim import Claim
 from ...mechanisms.global_random import restored
 from ..execution.execution import HERE, Budget, Execution
+from ..execution.progress import stage
 from ..play.run_by_run import played_alone
 from ..play.unseeded import digest_of
 from ..verdicts.verdict import Result, Verdict
@@ -87,14 +89,22 @@ def audited(
     given = given or Given()
     read = read or reader_of(target, claim, execution, given)
     setup = read(target, claim, budget.of_at_least(FEWEST_RUNS), execution, given)
+
+    def shown(label: str) -> AbstractContextManager[None]:
+        return stage(label if execution.progress else None)
+
     audit, options, searched = setup.audit, setup.options, None
     if setup.space is not None:
-        searched = search_inputs(audit, setup.space)
+        with shown("searching inputs"):
+            searched = search_inputs(audit, setup.space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
     with audit.naming_the_cure():
         before = audit.check(options)
-        early = audit.budget.stop == "early"
-        certified = until_falsified(audit.anytime(), options) if early else all_runs(audit, options)
+        if audit.budget.stop == "early":
+            with shown(f"up to {audit.budget.runs:,} runs, until the claim is falsified"):
+                certified = until_falsified(audit.anytime(), options)
+        else:
+            certified = all_runs(audit, options)
         audit.recheck(options, certified.choice, before)
     result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))
     falsified = result.verdict is Verdict.FALSIFIED
@@ -105,9 +115,11 @@ def audited(
             setup.check_late()
         return result
     if setup.space is not None and given.shrink and falsified:
-        shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, setup.space, result))
+        with shown("simplifying inputs"):
+            shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, setup.space, result))
         result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
-    result = with_remarks(audit, with_blind_spot(audit, result, setup.weakening), certified.choice)
+    with shown("power test" if setup.weakening is not None else "last checks"):
+        result = with_remarks(audit, with_blind_spot(audit, result, setup.weakening), certified.choice)
     if not result.final:
         exact, missing = extra_or_reason("exact value", partial(audit.exact, result))
         result = replace(result, exact=exact, missing=(*result.missing, *missing))

@@ -9,6 +9,7 @@ from ...mechanisms.claim import Claim, check_claim
 from ..canaries.training_audit import Training, audit_training
 from ..execution.cluster import Cluster
 from ..execution.execution import Budget, Execution, Memory
+from ..execution.progress import begin
 from ..play.pairs import Pair
 from ..verdicts.verdict import Result
 from .audited import audited, refuse
@@ -161,6 +162,8 @@ def falsify(
     read: dict[str, Any] = {"bits": bits, "call_limit": call_limit, "attributes": attributes}
     given = Given(**game, **worlds, **drawn, **read, weaken=weaken, shrink=shrink)
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
+    if progress:
+        begin()
     if canaries is not None:
         refuse(target, "training", execution, given)
         many: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "global_random": global_random}

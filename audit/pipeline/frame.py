@@ -17,6 +17,7 @@ from ...learners.blame import MissingExtra
 from ...mechanisms.claim import Claim
 from ..attacks.protocol import FittedAttack
 from ..execution.execution import HERE, Budget, Execution, Json
+from ..execution.progress import stage
 from ..execution.workers import in_parallel
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair
@@ -168,7 +169,7 @@ class Audit(ABC):
             missing,
             jobs=self.execution.jobs,
             alike=True,
-            progress="certify" if self.execution.progress else None,
+            progress=f"counting {runs:,} runs" if self.execution.progress else None,
             cluster=self.execution.cluster,
         )
         for unit, counts in zip(missing, sums, strict=True):
@@ -211,7 +212,8 @@ def all_runs(audit: Audit, options: Sequence[object]) -> Certified:
     ValueError
         If it leaves none.
     """
-    choice, pilot = audit.choose(options)
+    with stage("choosing inputs and event" if audit.execution.progress else None):
+        choice, pilot = audit.choose(options)
     runs = audit.budget.runs
     if pilot >= runs:
         raise too_few_runs(runs, pilot, 1, len(options))

@@ -77,6 +77,8 @@ class Option:
         Of a `Request` or a `Budget`, if it has another name there.
     marker : str
         What the pytest marker takes, in words; empty if it does not take the option.
+    short : str
+        Its letter on the command line, if it has one.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Option:
     plan: str = IN_CLAIM
     field: str = ""
     marker: str = ""
+    short: str = ""
 
     @property
     def key(self) -> str:
@@ -289,6 +292,10 @@ _TABLE = (
         field="workers",
     ),
     Option("scheduler", _TEXT, "text", "Of --engine dask: tcp://HOST:PORT.", "ADDRESS", plan=NOWHERE),
+    Option(
+        "verbose", _FLAG, "flag", "Add counts, the attack, exact values and other measures.", plan=NOWHERE, short="v"
+    ),
+    Option("quiet", _FLAG, "flag", "Print one line.", plan=NOWHERE, short="q"),
     Option(
         "json", _FLAG, "flag", "Print one JSON object, and nothing else, to stdout.", plan=NOWHERE, field="as_json"
     ),

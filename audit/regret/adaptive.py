@@ -57,7 +57,7 @@ def play_adaptive(
     played = {}
     for i, (name, adversary) in enumerate(ADAPTIVE.items()):
         task = partial(_block, learner, adversary, (low, high), rounds, budget.seed, _LABEL + i)
-        bar = f"an adversary that {name}" if execution.progress else None
+        bar = f"losses of an adversary that {name}" if execution.progress else None
         parts = list(in_parallel(task, list(blocks(budget.runs)), jobs=execution.jobs, alike=True, progress=bar))
         if any(part is None for part in parts):
             return None

@@ -14,7 +14,7 @@ import numpy as np
 from ...learners.problems.losses import LOSS_SETS, Loss
 from ...learners.protocol import Learner
 from ..execution.execution import Budget, Execution
-from ..execution.progress import with_bar
+from ..execution.progress import steps
 from ..search.proposals import quiet
 from .block_sequences import BlockSequence, equal_blocks
 from .measurement import play_sequences
@@ -58,7 +58,7 @@ def find_adversary(
 
     with quiet():
         bar = "search for losses" if execution.progress else None
-        for _ in with_bar(range(TRIALS // TOGETHER), TRIALS // TOGETHER, bar):
+        for _ in steps(range(TRIALS // TOGETHER), bar):
             trials = [study.ask() for _ in range(TOGETHER)]
             for trial, worth in zip(trials, pilot([proposed(trial) for trial in trials]), strict=True):
                 study.tell(trial, worth)

@@ -94,6 +94,7 @@ class RegretJson(TypedDict, total=False):
     price_intervals: list[list[float]]
     unnoticed: UnnoticedJson | None
     replay: str
+    command: str
 
 
 @dataclass(frozen=True)

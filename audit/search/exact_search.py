@@ -14,6 +14,7 @@ from ...learners.leaders.pftal import Pftal
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
+from ..execution.progress import steps
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.pftal_law import clipped_laws
 from ..laws.sequences import COARSE, sequence_laws
@@ -198,7 +199,7 @@ def worst_exactly(
         check_pair(pair, claim, learner)
     values: dict[int, dict[float, float]] = {}
     missing: list[NotExactError] = []
-    for i, pair in enumerate(pairs):
+    for i, pair in enumerate(steps(pairs, f"exact values of {len(pairs)} pairs of inputs")):
         try:
             values[i] = exact_epsilon(learner, pair, view=claim.view, deltas=deltas, cells=COARSE)
         except NotExactError as error:

@@ -32,6 +32,9 @@ from .trace_types import CauseJson
 from .upper import Tracing
 from .watched import CallSite
 
+#: The calls that a cause names by their numbers.
+_MOST_CALLS = 6
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -112,10 +115,17 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     left, right = calls[largest]
     differs = _norm(left, right, runs, tracing.run)
     allowed = differs * _share(tracing, claim) if math.isfinite(differs) else None
-    at = f"noisy call {largest + 1} of {len(calls)} ({left.place}, {left.name})"
-    together = _together(np.flatnonzero(sizes > 0) + 1, account)
+    changed = np.flatnonzero(sizes > 0) + 1
+    which = f"calls {_listed(changed)}" if len(changed) > 1 else f"call {largest + 1}"
+    little = "" if left.law is None or allowed is None else "too little noise in "
+    finite = math.isfinite(account.spent)
+    spent = account.about + account.words if finite else f"no finite {account.unit} that is known"
+    fault = _words(left, sizes[largest], differs, allowed, claim) + account.translated
+    told = f"its {fault}; it costs {spent}"
+    if len(changed) > 1:
+        told = f"they cost {spent} together; the {fault.replace(' ', f' of call {largest + 1} ', 1)}"
     return Cause(
-        f"{at}: {_words(left, sizes[largest], differs, allowed, claim)}{account.translated}{together}",
+        f"{little}{which} ({left.place}): {told}",
         "calls",
         left.place,
         largest + 1,
@@ -209,30 +219,27 @@ def _parts(tracing: Tracing) -> tuple[float, float, float]:
 
 
 def _words(left: Call, size: float, differs: float, allowed: float | None, claim: Claim) -> str:
-    """Return what is wrong with a call: its cost orders the calls, and is infinite where its law's is not known."""
+    """Return what is wrong with a call, to stand behind "its": its cost orders the calls, and may be infinite."""
     if left.law is None:
-        return (
-            f"the probabilities of an outcome differ by a factor of {math.exp(differs):.4g}, the claim allows "
-            f"{math.exp(differs if allowed is None else allowed):.4g}"
-            if math.isfinite(differs)
-            else "an outcome is impossible in one world"
-        )
+        if not math.isfinite(differs):
+            return "outcome is impossible for one of the inputs"
+        most = math.exp(differs if allowed is None else allowed)
+        return f"outcome changes its probability by a factor of {math.exp(differs):.4g}; the claim allows {most:.4g}"
     if allowed is None:
-        return "an input is no finite number in one world"
-    law = words_of(left.law)
+        return "input is no finite number in one of the runs"
+    law, changes = words_of(left.law), f"input changes by {differs:.6g}"
     if allowed == 0 and claim.delta == 0 and bounds_no_ratio(left.law):
-        return f"inputs differ by {differs:.6g}; {law} noise bounds no ratio{measure_words.at_delta(claim.delta)}"
+        return f"{changes}; {law} noise bounds no ratio{measure_words.at_delta(claim.delta)}"
     if allowed == 0 and (math.isinf(size) or isinstance(left.law, Mapped)):
-        return f"inputs differ by {differs:.6g}; what {law} noise costs is not known"
-    return f"inputs differ by {differs:.6g}, noise is calibrated for {allowed:.4g} ({law})"
+        return f"{changes}; what {law} noise costs is not known"
+    return f"{changes}; {law} is enough for {allowed:.4g}"
 
 
-def _together(changed: NDArray[np.signedinteger], account: Account) -> str:
-    total = f"no finite {account.unit} that is known" if math.isinf(account.spent) else account.about + account.words
-    if len(changed) == 1:
-        return f"; it costs {total}"
-    listed = ", ".join(map(str, changed[:6])) + (", ..." if len(changed) > 6 else "")
-    return f"; calls {listed} differ and cost {total} together"
+def _listed(numbers: NDArray[np.signedinteger]) -> str:
+    """Return some numbers of calls in words, the first six where there are more."""
+    if len(numbers) > _MOST_CALLS:
+        return ", ".join(map(str, numbers[:_MOST_CALLS])) + ", ..."
+    return " and ".join([", ".join(map(str, numbers[:-1])), str(numbers[-1])])
 
 
 def _size(one: Cost, run: int) -> float:

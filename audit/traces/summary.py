@@ -12,6 +12,7 @@ import numpy as np
 from ...learners.blame import extra_or_reason
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
+from ..execution.progress import steps
 from ..statistics.digits import at_most, exceeds
 from .causes import cause, level_of_path
 from .costs import Cost, cost, words_of
@@ -152,7 +153,7 @@ def worst_tracing(
         If it raises on every pair.
     """
     best, error = None, None
-    for pair in pairs:
+    for pair in steps(pairs, f"tracing {len(pairs)} pair{'s' * (len(pairs) != 1)} of inputs"):
         try:
             outcome = tracing(target, pair, claim, seed=seed, every_pair=False)
         except LearnerError as raised:

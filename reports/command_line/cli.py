@@ -13,7 +13,8 @@ import click
 from ... import __version__
 from ...audit.plans.paths import check_distinct, check_folder, exists
 from ...errors import exclude, hinted
-from ..sanitise import json_text, visible
+from ..reading import missing_words
+from ..sanitise import json_text
 from .comparing import hold_against
 from .computed import exact, power
 from .console import FALSIFIED, OK, VERDICTS, Commands, command, own_process, playing_command, say
@@ -23,12 +24,14 @@ from .options import (
     GAME,
     INPUTS,
     JSON,
+    LEVELS,
     MEASURE,
     NEIGHBOURS,
     ROWS,
     SETTING,
     SURFACE,
     WHERE,
+    check_levels,
     option,
     several,
 )
@@ -121,6 +124,7 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
 @several("canaries", "trainings", "plot")
 @several("runs", "seed", "confidence", "stop", "fast", "weaken", "shrink", "trace")
 @WHERE
+@LEVELS
 @JSON
 @playing_command
 def check(
@@ -131,6 +135,8 @@ def check(
     shrink: bool | None,
     trace: bool,
     plot: Path | None,
+    verbose: bool,
+    quiet: bool,
     as_json: bool,
     **choices: Any,
 ) -> int:
@@ -144,9 +150,9 @@ def check(
     from ...audit.execution.workers import cores
     from ..extras import with_shrunk
     from ..formats.claim_lines import claim_lines
-    from ..formats.score_lines import score_lines
     from ..record import claim_record, to_text
 
+    check_levels(verbose=verbose, quiet=quiet)
     task = task_of(weaken=weaken, **choices)
     check_canaries(task, trace=trace, plot=plot)
     with own_process():
@@ -162,8 +168,10 @@ def check(
             from ...audit.plans.shrink import shrink_task
 
             record = with_shrunk(record, lambda: shrink_task(task, result))
-    lines = score_lines if record.get("scores") else claim_lines
-    say(to_text(record) if as_json else lines(record), nl=not as_json, styled=not as_json)
+    for line in () if as_json else missing_words(record):
+        say(f"overclaim: {line}", err=True)
+    lines = to_text(record) if as_json else claim_lines(record, quiet=quiet, verbose=verbose)
+    say(lines, nl=not as_json, styled=not as_json)
     return VERDICTS[record["verdict"]]
 
 
@@ -173,10 +181,10 @@ def check(
 @option("rounds", default=1000, help="Horizon T: every round is a canary.")
 @SETTING
 @NEIGHBOURS
-@several("seed", "confidence")
+@several("seed", "confidence", "quiet")
 @JSON
 @playing_command
-def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: Any) -> int:
+def smoke(target: str, seed: int, confidence: float, quiet: bool, as_json: bool, **choices: Any) -> int:
     """Test one claim about the learner TARGET with a single long run, in seconds; `check` is the audit.
 
     Every round's loss is one of two extreme neighbours by a fair coin of its own, and the coins are guessed from the
@@ -186,17 +194,19 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
     """
     from ...audit.canaries.one_run import smoke_test
-    from ..formats.claim_lines import smoke_lines
+    from ...audit.execution.progress import stage
+    from ..formats.smoke_lines import smoke_lines
 
     task = task_of(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
     with own_process():
         prepared = prepared_learner(task, "smoke tests")
-        outcome = smoke_test(
-            prepared.target, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
-        ).to_json()
+        with stage(f"playing {prepared.rounds:,} rounds"):
+            outcome = smoke_test(
+                prepared.target, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
+            ).to_json()
     claimed: ClaimedJson = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
     record = cast("SmokeRecord", {"name": target, "claimed": claimed, **outcome})
-    say(json_text(record, indent=1) if as_json else smoke_lines(record), styled=not as_json)
+    say(json_text(record, indent=1) if as_json else smoke_lines(record, quiet=quiet), styled=not as_json)
     return VERDICTS[record["verdict"]]
 
 
@@ -230,6 +240,7 @@ def init(plan_file: Path) -> None:
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
 @click.option("--restart", is_flag=True, help="Remove what an interrupted run has left in the folder.")
 @click.option("--baseline", "baseline_file", type=FILE, help="Compare with this accepted record.")
+@LEVELS
 @JSON
 @playing_command
 def run(
@@ -245,6 +256,8 @@ def run(
     resume: bool,
     restart: bool,
     baseline_file: Path | None,
+    verbose: bool,
+    quiet: bool,
     as_json: bool,
 ) -> int:
     """Audit every claim of a plan; without one, every case of the catalogue, or of the libraries.
@@ -258,9 +271,10 @@ def run(
     from ...audit.plans.lock import owned
     from .. import baseline
     from ..formats.html import render
-    from ..formats.terminal import claims_table, shrunk_words
+    from ..formats.run_lines import run_lines
     from ..record import to_text, write_atomically
 
+    check_levels(verbose=verbose, quiet=quiet)
     if resume and restart:
         raise exclude("--resume", "--restart", "one goes on with an interrupted run, the other removes it")
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
@@ -275,12 +289,12 @@ def run(
             write_atomically(folder / "record.json", to_text(record))
             write_atomically(folder / "report.html", render(record, jobs=jobs or cores()))
         ledger.remove()
+    code, files = exit_code(record), f"Report: {out / 'report.html'}   Record: {out / 'record.json'}"
     if as_json:
         say(to_text(record), nl=False)
     else:
-        say("\n".join([claims_table(record), *baseline.lines(visible(record))]), styled=True)
-        say(f"wrote {out / 'record.json'} and {out / 'report.html'}{shrunk_words(record)}")
-    return exit_code(record)
+        say(run_lines(record, code=code, files=files, verbose=verbose, quiet=quiet), styled=True)
+    return code
 
 
 def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, fast: bool, blind_spots: bool) -> Plan:
@@ -319,8 +333,10 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
         for line in baseline.lines(record):
             say(f"accepted: {line}")
     write_atomically(path, to_text(baseline.slim(record)))
-    count = len(record["claims"])
-    say(f"wrote {path}: {count} claim{'' if count == 1 else 's'}")
+    findings = (record.get("baseline") or {}).get("findings", ())
+    count, kinds = len(record["claims"]), [finding["kind"] for finding in findings]
+    changed = f"{kinds.count('missing')} removed, {kinds.count('weakened')} weaker"
+    say(f"Baseline: {path} has {count} claim{'s' * (count != 1)} ({changed})")
 
 
 @main.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -38,13 +39,14 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
         say(json_text({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
         return
     many = f"{runs:,} run{'s' * (runs != 1)}"
-    caught, behind = caught_words(detectable, epsilon), f"behind a claim of {claimed}"
+    caught, behind = caught_words(detectable, epsilon), f"behind a claim of {claimed.removeprefix('epsilon ')}"
+    how = "(perfect attack, Laplace noise, 90% power)"
     if finite(detectable) is not None:
-        say(f"{many} catch at best a true epsilon of {caught} {behind}, 9 times in 10")
+        say(f"{many} detect a true epsilon of {caught} or more {behind} {how}")
     elif ceiling > epsilon:
-        say(f"{many} catch {caught} {behind}, though a perfect attack may certify {at_least(ceiling, beyond=epsilon)}")
+        say(f"{many} detect {caught} {behind}; a perfect attack may certify {at_least(ceiling, beyond=epsilon)}")
     else:
-        say(f"{many} cannot falsify {claimed}: even a perfect attack certifies {at_least(ceiling)}")
+        say(f"{many} cannot falsify {claimed}: a perfect attack certifies {at_least(ceiling)}")
 
 
 @click.command(cls=Once)
@@ -63,6 +65,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     from ...audit.laws.exact_levels import exact_mu_and_rho
     from ...audit.search.exact_search import worst_exactly
     from ...audit.statistics.measure_words import written
+    from ..formats.input_words import pair_words
 
     task = task_of(target=target, **choices)
     with own_process():
@@ -78,12 +81,15 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
         found = {"epsilon": epsilon_at, "infinite": infinite, **others, "pair": pair.to_json(), "not_exact": len(whys)}
         say(json_text(found))
         return
-    for name in asked:
-        say(f"{name} {levels[name]:.4g}")
-    for delta, epsilon in epsilons.items():
-        say(f"delta {written(delta):<8} epsilon {epsilon:.4f}")
-    say(
-        f"on the pair differing in round {pair.t0 + 1}: left {pair.to_json()['left']}, right {pair.to_json()['right']}"
-    )
+    rows = [("delta", "epsilon"), *((written(delta), _number(epsilon)) for delta, epsilon in epsilons.items())]
+    rows += [(name, _number(levels[name])) for name in asked]
+    worst = "" if prepared.pairs else " (the worst of the standard pairs)"
+    rows.append(("Inputs", pair_words(pair.to_json(), of_data=False) + worst))
     if whys:
-        say(f"another pair may be worse: {len(whys)} of the standard pairs have no exact value, for {whys[0]}")
+        rows.append(("Unknown", f"{len(whys)} standard pairs have no exact value, and may be worse: {whys[0]}"))
+    say("\n".join(f"{label:<8}{text}" for label, text in rows))
+
+
+def _number(value: float) -> str:
+    """Return an exact value with four decimals."""
+    return f"{value:.4f}" if math.isfinite(value) else "infinite"

@@ -56,6 +56,9 @@ def say(text: str, *, err: bool = False, styled: bool = False, nl: bool = True) 
     Failure
         If stdout cannot be written to. Of stderr there is nobody to tell.
     """
+    from ...audit.execution.progress import LINE  # not before something is printed: `--help` is instant
+
+    LINE.erase()
     stream = sys.stderr if err else sys.stdout
     parts = _COLOUR.split(text) if styled else [text]
     parts[::2] = ["\n".join(visible(line) for line in part.split("\n")) for part in parts[::2]]

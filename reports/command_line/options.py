@@ -182,7 +182,8 @@ def option(name: str, **changes: Any) -> Callable[..., Any]:
     flags = f"--{word}/--no-{word}" if said.kind == "switch" else f"--{word}"
     shown = {} if said.default is None else {"default": said.default, "show_default": True}
     more = {"help": said.help or None, "metavar": said.metavar}
-    return click.option(flags, said.key, **{**KINDS[said.kind](said), **shown, **more})
+    letters = [f"-{said.short}"] if said.short else []
+    return click.option(*letters, flags, said.key, **{**KINDS[said.kind](said), **shown, **more})
 
 
 def several(*names: str) -> Callable[..., Any]:
@@ -198,6 +199,13 @@ INPUTS = options(several("left", "right", "inputs", "bits", "call_limit", "raisi
 SURFACE = options(option("surface"), NEIGHBOURS)
 CLAIMED = several("epsilon", "delta")
 MEASURE = several("gdp", "zcdp", "rdp", "profile", "dp_sgd")
+LEVELS = several("verbose", "quiet")
 JSON = option("json")
 ROWS = option("json", help="Print one JSON array, and nothing else, to stdout.")
 WHERE = several("jobs", "engine", "scheduler")
+
+
+def check_levels(*, verbose: bool = False, quiet: bool = False) -> None:
+    """Raise ValueError where a command is asked for both more and less than its usual lines."""
+    if verbose and quiet:
+        raise ValueError("-v adds lines and -q leaves line 1 alone: give one of them")

@@ -12,7 +12,7 @@ import click
 from ...errors import exclude
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, Once, own_process, playing_command, say
-from .options import JSON, SETTING, Json, option, several
+from .options import JSON, LEVELS, SETTING, Json, check_levels, option, several
 
 SEARCH = click.option(
     "--search", is_flag=True, help="Search for a worse loss sequence first; play adaptive adversaries too."
@@ -32,6 +32,7 @@ SEQUENCE = click.option(
 @SEARCH
 @SEQUENCE
 @several("fast", "jobs")
+@LEVELS
 @JSON
 @playing_command
 def regret(
@@ -44,6 +45,8 @@ def regret(
     sequence: object,
     fast: bool,
     jobs: int | None,
+    verbose: bool,
+    quiet: bool,
     as_json: bool,
     **budget: Any,
 ) -> int:
@@ -57,8 +60,9 @@ def regret(
     from ...audit.plans.regret_tasks import regret_setting
     from ...audit.regret.block_sequences import BlockSequence
     from ...audit.regret.regret_audit import audit_regret
-    from ..formats.claim_lines import regret_lines
+    from ..formats.regret_lines import regret_lines
 
+    check_levels(verbose=verbose, quiet=quiet)
     given = BlockSequence.from_json(getattr(sequence, "data", sequence)) if sequence is not None else None
     if given is not None and search:
         raise exclude("--search", "--sequence")
@@ -76,12 +80,15 @@ def regret(
             sequences=sequences,
             search=search,
         ).to_json()
+    words = _words({"rounds": setting.rounds, "arms": arms, "losses": losses, **_unusual(budget)})
+    words += [word for name, value in parameters for word in ("--set", f"{name}={value}")]
+    words = ["overclaim", "regret", target, *words, *(["--fast"] if fast else [])]
+    played = [] if given is None else ["--sequence", json.dumps(given.to_json())]
+    audit["command"] = shlex.join([*words, *(["--search"] if search else []), *played])
     if audit["found"]:
-        words = _words({"rounds": setting.rounds, "arms": arms, "losses": losses, **_unusual(budget)})
-        words += [word for name, value in parameters for word in ("--set", f"{name}={value}")]
-        words += ["--fast"] if fast else []
-        audit["replay"] = shlex.join(["overclaim", "regret", target, *words, "--sequence", json.dumps(audit["found"])])
-    say(json_text(audit, indent=1) if as_json else regret_lines(target, audit), styled=not as_json)
+        audit["replay"] = shlex.join([*words, "--sequence", json.dumps(audit["found"])])
+    lines = json_text(audit, indent=1) if as_json else regret_lines(target, audit, quiet=quiet, verbose=verbose)
+    say(lines, styled=not as_json)
     return FALSIFIED if audit["verdict"] == "VIOLATED" else OK
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ...errors import hinted
-from ..reading import due_verdict, is_accepted, is_open, is_unexpected, is_violated
+from ..reading import due_verdict, is_accepted, is_open, is_violated
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
 from ..sanitise import json_text, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
@@ -113,9 +113,7 @@ def run_plan(
     }
     missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
     items = [(plan.tasks[i], i, ledger) for i in missing]
-    later = ["regret"] * bool(plan.regret) + ["bugs"] * plan.published + ["figures"]
-    label = f"claims, then {', '.join(later)}"  # the bar's time left is that of the claims alone
-    outcomes |= zip(missing, _outcomes(items, execution, label, apart=apart), strict=True)
+    outcomes |= zip(missing, _outcomes(items, execution, apart=apart), strict=True)
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
     claims = [claim for claim, _ in ordered if claim is not None]
     errors = [error for _, error in ordered if error is not None]
@@ -180,37 +178,39 @@ Outcome = tuple[ClaimRecord | None, Said | None]
 Item = tuple["Task", int, "Ledger | None"]
 
 
-def _outcomes(items: Sequence[Item], execution: Execution, label: str, *, apart: bool) -> Iterator[Outcome]:
+def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> Iterator[Outcome]:
     """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
     from ...audit.execution.workers import as_completed
     from ...learners.protocol import LearnerError
 
     jobs = execution.jobs
     few = len(items) < jobs or jobs == 1
-    audit = partial(_audit_task, execution if few else replace(execution, jobs=1))
+    audit = partial(_audit_task, replace(execution, progress=True) if few else replace(execution, jobs=1))
     here: Callable[[Item], Outcome] = partial(_audit_apart, audit, only_users=True) if few and apart else audit
     costs = [task.cost for task, _, _ in items]
     outcomes: dict[int, Outcome] = {}
     with suppress(LearnerError):  # a worker died, and nobody knows of which claim
-        outcomes.update(as_completed(here, items, costs, jobs=1 if few else jobs, progress=label, line=verdict_line))
+        names = [visible_line(task.target) for task, _, _ in items]
+        line = partial(finished_words, width=max(map(len, names), default=0))
+        outcomes.update(as_completed(here, items, costs, jobs=1 if few else jobs, names=names, line=line))
     for i, item in enumerate(items):
         yield outcomes[i] if i in outcomes else _audit_apart(audit, item)
 
 
-def verdict_line(outcome: Outcome) -> str:
-    """Return one line of a claim that was audited just now, by itself: Holm's procedure comes in the end."""
-    from ..formats.terminal import setting
+def finished_words(outcome: Outcome, width: int = 0) -> str:
+    """Return one line of a claim that is finished, its name in so many columns."""
+    from ..formats.run_lines import finished_line
 
     claim, error = outcome
-    if claim is None:
-        return visible_line(f"not audited: {error['name']}: {error['message']}" if error else "not audited")
-    unexpected = f", expected {due_verdict(claim).lower()}" if is_unexpected(claim) else ""
-    why = f" ({claim['reason']})" if claim["reason"] else ""
-    return visible_line(f"{claim['verdict']}{why} {claim['name']}, {setting(claim)}{unexpected}")
+    if claim is not None:
+        return finished_line(claim, width)
+    assert error is not None
+    return f"{error['kind'].upper():<12}  {visible_line(error['name']):<{width}}  {visible_line(error['message'])}"
 
 
 def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:
     """Return the outcome of one claim, audited in a process that it may end."""
+    from ...audit.execution.progress import LINE, inside
     from ...audit.execution.workers import alone
     from ...learners.protocol import LearnerError
 
@@ -220,7 +220,7 @@ def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bo
     if ledger is not None and index in (known := ledger.outcomes()):
         return tuple(known[index])
     try:
-        return alone(audit, item)
+        return alone(partial(inside, tuple(LINE.stages), audit), item)
     except LearnerError as error:
         outcome = None, unaudited(task, error)
         if ledger is not None:
@@ -288,7 +288,7 @@ def _measured(
 
     items = [(task, i, ledger) for i, task in enumerate(plan.regret, start=len(plan.tasks))]
     measured = in_parallel(
-        _measure_task, [item for item in items if item[1] not in known], jobs=jobs, progress="regret"
+        _measure_task, [item for item in items if item[1] not in known], jobs=jobs, progress="regret of the plan"
     )
     return [known[i] if i in known else next(measured) for _, i, _ in items]
 

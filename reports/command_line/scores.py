@@ -11,7 +11,7 @@ import click
 from ...audit.plans.paths import check_distinct, check_output
 from ...errors import hinted
 from .console import VERDICTS, Once, command, own_process, say
-from .options import FILE, JSON, MEASURE, option, several
+from .options import FILE, JSON, LEVELS, MEASURE, check_levels, option, several
 
 if TYPE_CHECKING:
     from ..record_types import ClaimRecord
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @MEASURE
 @several("seed", "confidence")
 @option("plot")
-@click.option("-q", "--quiet", is_flag=True, help="Print line 1 alone.")
+@LEVELS
 @JSON
 @command
 def scores(
@@ -33,6 +33,7 @@ def scores(
     inserted: Path | None,
     held_out: Path | None,
     plot: Path | None,
+    verbose: bool,
     quiet: bool,
     as_json: bool,
     **choices: Any,
@@ -52,10 +53,11 @@ def scores(
     from ...audit.execution.execution import Budget
     from ...audit.plans.request import named_files
     from ...audit.plans.tasks import Task
-    from ..formats.score_lines import score_lines
+    from ..formats.claim_lines import claim_lines
     from ..record import claim_record, to_text
     from .claimed import claimed_measure
 
+    check_levels(verbose=verbose, quiet=quiet)
     files = {"scores": scores, "inserted": inserted, "held_out": held_out}
     given: dict[str, Any] = {name: str(file) for name, file in files.items() if file is not None}
     if not given:
@@ -68,7 +70,8 @@ def scores(
         prepared = task.prepare()
         record = claim_record(prepared, prepared.audit())
         write_plot(plot, record)
-    say(to_text(record) if as_json else score_lines(record, quiet=quiet), nl=not as_json, styled=not as_json)
+    lines = to_text(record) if as_json else claim_lines(record, quiet=quiet, verbose=verbose)
+    say(lines, nl=not as_json, styled=not as_json)
     return VERDICTS[record["verdict"]]
 
 

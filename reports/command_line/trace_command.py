@@ -8,7 +8,7 @@ import click
 
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, UNDERPOWERED, Once, own_process, playing_command, say
-from .options import CALLED, CLAIMED, GAME, JSON, MEASURE, SURFACE, option
+from .options import CALLED, CLAIMED, GAME, JSON, LEVELS, MEASURE, SURFACE, check_levels, option
 from .task_options import task_of
 
 
@@ -24,9 +24,10 @@ from .task_options import task_of
 @option("inputs")
 @CALLED
 @option("seed")
+@LEVELS
 @JSON
 @playing_command
-def trace(target: str, as_json: bool, **choices: Any) -> int:
+def trace(target: str, verbose: bool, quiet: bool, as_json: bool, **choices: Any) -> int:
     """Show where TARGET adds noise, and the epsilon that it costs.
 
     A run on the left input is paired with one on the right input, whose noisy outputs and other random numbers are the
@@ -40,10 +41,12 @@ def trace(target: str, as_json: bool, **choices: Any) -> int:
     from ...audit.plans.tracing import trace_task
     from ..formats.trace_table import trace_lines
 
+    check_levels(verbose=verbose, quiet=quiet)
     task = task_of(target=target, **choices)
     with own_process():
         summary = trace_task(task)
-    say(json_text(summary, indent=1) if as_json else trace_lines(summary), styled=not as_json)
+    lines = json_text(summary, indent=1) if as_json else trace_lines(summary, quiet=quiet, verbose=verbose)
+    say(lines, styled=not as_json)
     if summary["trace_result"] == "BYPASS":
         return FALSIFIED
     return OK if summary["within_claim"] else UNDERPOWERED

@@ -64,7 +64,7 @@ def named_rates(claim: ClaimRecord) -> dict[str, object] | None:
 def guess_shares(claim: ClaimRecord) -> dict[str, float] | None:
     """Return the share of right guesses, and the largest that a learner which keeps the claim could reach."""
     counts, epsilon, delta = claim.get("counts") or {}, claim["claimed"]["epsilon"], claim["claimed"]["delta"]
-    if claim["method"] != "guess" or not counts.get("guesses") or not counts.get("runs"):
+    if claim["method"] not in ("guess", "anytime") or not counts.get("guesses") or not counts.get("runs"):
         return None
     odds = math.exp(-epsilon)
     excess = delta * counts["runs"] / counts["guesses"]

@@ -22,7 +22,7 @@ from ..reading import (
     replay_word,
 )
 from ..record_types import ClaimRecord, RunRecord, Said
-from .terminal import bound_line
+from .regret_lines import bound_line
 
 if TYPE_CHECKING:
     from ...audit.regret.measurement import RegretJson

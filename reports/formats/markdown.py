@@ -24,7 +24,8 @@ from ..reading import (
 from ..record_types import ClaimRecord, RunRecord, Said
 from . import ruler
 from .html import WORDS
-from .terminal import bound_line, number
+from .regret_lines import bound_line
+from .terminal import number
 
 #: Rows shown before the rest is folded away.
 MOST_ROWS = 12

@@ -31,7 +31,7 @@ from ..reading import (
 from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import json_text, visible
 from ..upper_words import place_of
-from .terminal import bound_line
+from .regret_lines import bound_line
 
 if TYPE_CHECKING:
     from ...audit.traces.trace_types import PlaceJson

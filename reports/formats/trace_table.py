@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,10 @@ import click
 
 from ...audit.statistics.digits import at_most
 from ...audit.statistics.measure_words import beside, is_epsilon, level_of, unit_of
-from ..sanitise import json_text, visible, visible_line
-from .terminal import colour, shorten, table, width
+from ..sanitise import visible, visible_line
+from .input_words import pair_words
+from .layout import Row, labelled, whole
+from .terminal import colour, table
 
 if TYPE_CHECKING:
     from ...audit.plans.tracing import TraceJson
@@ -19,29 +20,27 @@ if TYPE_CHECKING:
 
 #: The numbers of an input that are printed, and the calls of a run.
 _FEW_VALUES, _MOST_CALLS = 3, 40
-#: The most letters of an input that are printed.
-_MOST_LETTERS = 120
 _MEANING = (
     "a trace cannot bound this target: it follows added noise only, and this target also draws otherwise, or uses "
     "noise in another way"
 )
 
 
-def trace_lines(trace: TraceJson) -> str:
-    """Return what a trace comes to, what it rests on, and its noise calls as a table."""
+def trace_lines(trace: TraceJson, *, quiet: bool = False, verbose: bool = False) -> str:
+    """Return what a trace comes to, what it assumes, and its noise calls as a table; line 1 alone if `quiet`.
+
+    If `verbose`, every assumption stands on a line of its own, and no text is shortened.
+    """
     trace = visible(trace)
     word = click.style(trace["trace_result"], fg=colour(trace["trace_result"]), bold=True)
-    lines = [f"{word}  {visible_line(trace['name'])}: {visible_line(_result(trace))}"]
-    lines += [_filled(label, visible_line(text)) for label, text in _labelled(trace)]
+    head = f"{word}  {visible_line(trace['name'])}: {visible_line(_result(trace))}"
+    if quiet:
+        return head
+    rows = [(label, visible_line(text)) for label, text in _labelled(trace, each=verbose)]
+    lines = [labelled(head, rows)]
+    if verbose:
+        lines = [head, *whole(rows)]
     return "\n".join([*lines, *_table(trace["calls"])])
-
-
-def _filled(label: str, text: str) -> str:
-    """Return a line behind its label; a command stays in one line, to be copied."""
-    start = f"{label:<12}"
-    if label == "Next":
-        return start + text
-    return textwrap.fill(text, width(), initial_indent=start, subsequent_indent=" " * 12, break_on_hyphens=False)
 
 
 def _table(calls: Sequence[CallJson]) -> list[str]:
@@ -91,23 +90,18 @@ def _result(trace: TraceJson) -> str:
 
 
 def _inputs(trace: TraceJson) -> str:
-    """Return which of several pairs a trace is of: its inputs, of losses those of the round that differs."""
-    pair, sides = trace["pair"], [trace["pair"]["left"], trace["pair"]["right"]]
-    where = ""
-    if trace["of_losses"]:
-        where, sides = f"round {pair['round']}, ", [losses[pair["round"] - 1] for losses in sides]  # type: ignore[index]
-    left, right = (shorten(json_text(side), _MOST_LETTERS) for side in sides)
-    return (
-        f"the {'first' if trace['leak'] else 'dearest'} of {trace['tried']} pairs: {where}left {left}, right {right}"
-    )
+    """Return which of several pairs a trace is of."""
+    which = "first" if trace["leak"] else "costliest"
+    words = pair_words(trace["pair"], of_data=not trace["of_losses"])
+    return f"the {which} of {trace['tried']:,} pairs: {words}"
 
 
 def _at(place: PlaceJson | None) -> str:
     return "" if place is None else f" ({place['file']}:{place['line']})"
 
 
-def _labelled(trace: TraceJson) -> list[tuple[str, str]]:
-    """Return the other lines: label and text."""
+def _labelled(trace: TraceJson, *, each: bool) -> list[Row]:
+    """Return the other lines: label and text; each assumption is one where that is wanted."""
     leak, cause, lines = trace["leak"], trace.get("cause"), []
     if trace.get("tried", 0) > 1 and trace["upper_scope"] != "claim":
         lines.append(("Inputs", _inputs(trace)))
@@ -123,8 +117,9 @@ def _labelled(trace: TraceJson) -> list[tuple[str, str]]:
     if cause and not leak:
         lines.append(("Cause", cause["text"]))
     own = trace["epsilon_upper_pair"]
-    if trace["trace_result"] == "BOUNDED" and trace["upper_scope"] == "claim" and own is not None:
+    smaller = own is not None and at_most(own, ".2f") != at_most(trace["epsilon_upper"], ".2f")
+    if trace["trace_result"] == "BOUNDED" and trace["upper_scope"] == "claim" and smaller:
         lines.append(("This pair", f"epsilon is at most {at_most(own, '.2f')}"))
-    if trace["upper_rests_on"]:
-        lines.append(("Assumes", "; ".join(trace["upper_rests_on"])))
+    assumed = trace["upper_rests_on"] or ()
+    lines += [("Assumes", one) for one in (assumed if each else ["; ".join(assumed)]) if one]
     return lines

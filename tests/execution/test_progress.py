@@ -67,17 +67,52 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_the_bar_says_the_time_left_and_counts_the_tasks(monkeypatch):
+def test_the_line_names_what_is_under_way_and_says_the_time_left(monkeypatch):
     """Three tasks: two of a second, begun first and last, and one of a hundred, all as long as expected."""
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+    progress.begin()
 
     def work(seconds):
         clock[0] += seconds
         return seconds
 
-    tasks = as_completed(work, [1.0, 100.0, 1.0], [1.0, 100.0, 1.0], jobs=1, progress="claims")
-    said = [screen.getvalue().replace("\r", "\n").splitlines()[-1] for _ in tasks]
-    assert ["1/3" in said[0], "2/3" in said[1], "3/3" in said[2]] == [True] * 3
-    assert [line.split("<")[1].rstrip("] ") for line in said] == ["01:41", "00:01", "00:00"]
+    tasks = as_completed(work, [1.0, 100.0, 1.0], [1.0, 100.0, 1.0], jobs=1, names=["a", "b", "c"], line=str)
+    said = [screen.getvalue().rpartition(progress._ERASE)[2] for _ in tasks]
+    assert [line.partition("  ")[0] for line in said] == ["[1/3] b", "[2/3] a", "[3/3]"]
+    assert [line.rpartition("%  ")[2] for line in said] == ["1:41 left", "0:01 left", "0:00 left"]
+    assert [progress.bar_of(share) in line for line, share in zip(said, (0.01, 0.99, 1), strict=True)] == [True] * 3
+    assert screen.getvalue().endswith(progress._ERASE)  # nothing is left of it
+
+
+def test_stages_stand_beside_each_other_and_the_inner_one_has_the_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+    progress.begin()
+    with progress.stage("[2/5] my.py:MyLearner"):
+        assert list(progress.steps("abcd", "counting 13,017 runs")) == [*"abcd"]
+    lines = screen.getvalue().split(progress._ERASE)
+    assert lines[1:3] == ["[2/5] my.py:MyLearner", "[2/5] my.py:MyLearner, counting 13,017 runs"]
+    assert any(f"{lines[2]}  {progress.bar_of(0.25)}  25%  0:00 left" == line for line in lines)
+    assert lines[-1] == ""
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_process_that_a_command_starts_draws_nothing(monkeypatch, on):
+    monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+    progress.begin()
+    monkeypatch.setattr(progress.LINE, "on", on)
+    with progress.stage("a stage"):
+        assert ("a stage" in screen.getvalue()) is on
+
+
+def test_a_line_that_is_printed_stands_above_the_one_that_is_redrawn(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+    progress.begin()
+    with progress.stage("a stage"):
+        progress.LINE.say("a claim is finished")
+    assert screen.getvalue() == f"{progress._ERASE}a stage{progress._ERASE}a claim is finished\n"
+
+
+def test_long_times_have_hours():
+    assert [progress.clock(seconds) for seconds in (0.4, 61, 3661)] == ["0:00", "1:01", "1:01:01"]

@@ -102,7 +102,7 @@ def test_what_is_not_installed_is_skipped_and_said_to_be(monkeypatch, tmp_path):
     done = overclaim("run", "--libraries", "--out", tmp_path)
     assert done.exit_code == 0, done.output
     pydp = sum(name.startswith("libraries/pydp/") for name, _ in plan.skipped)
-    assert f"skipped: libraries/pydp, {pydp} of its entries: python-dp 1.1.5 is not installed" in done.stdout
+    assert f"  libraries/pydp: {pydp} of its entries: python-dp 1.1.5 is not installed" in done.stdout
     assert f"; {len(plan.skipped)} skipped, of which nothing is known" in done.stdout
     assert "as expected" not in done.stdout
     record = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))

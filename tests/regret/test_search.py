@@ -196,8 +196,8 @@ def test_the_command_shows_a_witness_that_plays_again():
     again = CliRunner().invoke(main, [*arguments, "--sequence", json.dumps(printed["found"]), "--json"])
     assert list(json.loads(again.output)["by_sequence"]) == ["given"]
     assert json.dumps(printed["found"]) in printed["replay"]
-    shown = CliRunner().invoke(main, [*arguments, "--search"]).output
-    assert f"\nagain, not a replay: {printed['replay']}\n" in shown  # its mean is another one
+    shown = CliRunner().invoke(main, [*arguments, "--search", "-v"]).output
+    assert f"\n  Reproduce   {printed['replay']}\n" in shown  # its mean is another one
     assert json.loads(again.output)["by_sequence"]["given"] != printed["by_sequence"][FOUND]
     refused(
         CliRunner().invoke(main, [*arguments, "--search", "--sequence", "[[4, [1, 0]]]"]),

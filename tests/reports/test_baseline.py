@@ -73,7 +73,7 @@ def test_a_leak_that_grew_fails_though_the_claim_still_holds(accepted):
     result, record = rerun()
     assert result.exit_code == 1
     assert record["claims"][0]["verdict"] == "SURVIVED"
-    assert "regression: mine.py:Noisy: epsilon is at least" in result.output
+    assert "Worse than the baseline (1)\n  mine.py:Noisy: epsilon is at least" in result.output
     assert "overclaim check mine.py:Noisy" in result.output
     assert overclaim("accept", "out/record.json").output.startswith("accepted: regression: mine.py:Noisy")
     assert rerun()[0].exit_code == 0
@@ -83,10 +83,14 @@ def test_a_leak_that_grew_fails_though_the_claim_still_holds(accepted):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("epsilon = 2", "epsilon = 3", "weakened: mine.py:Noisy: the claimed epsilon is 3, it was 2"),
-        ("epsilon = 2", "epsilon = 2\ndelta = 0.01", "weakened: mine.py:Noisy: the claimed delta is 0.01, it was 0"),
-        ("runs = 4000", "runs = 2000", "lost power: mine.py:Noisy: at best it catches"),
-        ("rounds = 2", "rounds = 3", "missing: mine.py:Noisy: in the baseline, but not in this record"),
+        ("epsilon = 2", "epsilon = 3", "Weaker claim (1)\n  mine.py:Noisy: claims epsilon 3, was 2"),
+        ("epsilon = 2", "epsilon = 2\ndelta = 0.01", "Weaker claim (1)\n  mine.py:Noisy: claims delta 0.01, was 0"),
+        ("runs = 4000", "runs = 2000", "Less power than the baseline (1)\n  mine.py:Noisy: at best it catches"),
+        (
+            "rounds = 2",
+            "rounds = 3",
+            "Missing from this run (1)\n  mine.py:Noisy: in the baseline, but not",
+        ),
     ],
 )
 def test_a_weaker_gate_fails(accepted, old, new, message):
@@ -114,7 +118,7 @@ def test_a_new_claim_is_a_remark(accepted):
     (accepted / "plan.toml").write_text(PLAN + PLAN.replace("alpha = 0.01", "").replace("rounds = 2", "rounds = 3"))
     result, _ = rerun()
     assert result.exit_code == 0, result.output
-    assert "new: mine.py:Noisy epsilon 2 (unit, actions, replace) T=3: not in the baseline" in result.output
+    assert "New (1)\n  mine.py:Noisy epsilon 2 (unit, actions, replace) T=3: not in the baseline" in result.output
 
 
 def test_a_baseline_that_is_not_there_is_an_error(accepted):
@@ -259,7 +263,7 @@ def test_another_question_is_not_compared(change, message):
 def test_a_larger_delta_is_a_weaker_claim_as_well():
     new = claim(claimed={"epsilon": 1, "delta": 0.2})
     findings = found_by([new], [claim()])
-    assert kinds(findings)[1] == ("weakened", "the claimed delta is 0.2, it was 0")
+    assert kinds(findings)[1] == ("weakened", "claims delta 0.2, was 0")
 
 
 @pytest.mark.few(9)
@@ -328,10 +332,8 @@ def test_another_attack_seed_or_budget_is_compared_by_the_baselines_event():
     assert kinds(found_by([claim(right=99, **changes)], [claim()], [counts(52, 100)])) == []
     ((kind, message),) = kinds(found_by([claim(right=50, **changes)], [claim()], [counts(95, 100)]))
     assert kind == "regression"
-    assert (
-        "the baseline's event says left in 95 % of left runs and 5 % of right ones; before: says left in 50 %"
-        in message
-    )
+    rates = "true positives 95.0% (was 50.0%), false positives 5.0% (was 50.0%), p-value "
+    assert f"; the baseline's event: {rates}" in message
 
 
 def test_what_could_not_be_counted_again_is_said():
@@ -382,7 +384,7 @@ def test_an_early_audit_against_its_baseline(accepted):
     (accepted / "mine.py").write_text(NOISY.replace("KEEP", "0.8"))
     result, record = rerun()
     assert result.exit_code == 1
-    assert "regression: mine.py:Noisy: epsilon is at least" in result.output
+    assert "Worse than the baseline (1)\n  mine.py:Noisy: epsilon is at least" in result.output
     assert record["claims"][0]["method"] == "anytime"
 
 
@@ -393,7 +395,10 @@ def test_a_baseline_without_its_event_is_not_compared(accepted):
     (accepted / "overclaim-baseline.json").write_text(json.dumps(base))
     result, record = rerun()
     assert result.exit_code == 0, result.output
-    assert "not compared: mine.py:Noisy: the baseline is of a version that kept no event" in result.output
+    assert (
+        "Not compared with the baseline (1)\n  mine.py:Noisy: the baseline is of a version that kept no event"
+        in result.output
+    )
     assert record["claims"][0]["baseline"]["p_value"] is None
 
 
@@ -403,7 +408,7 @@ def test_a_baseline_with_a_broken_event_is_not_compared(accepted, frozen):
     base = json.loads((accepted / "overclaim-baseline.json").read_text())
     base["claims"][0]["frozen"] = frozen
     (accepted / "overclaim-baseline.json").write_text(json.dumps(base))
-    assert "not compared: mine.py:Noisy: the baseline's event" in rerun()[0].output
+    assert "Not compared with the baseline (1)\n  mine.py:Noisy: the baseline's event" in rerun()[0].output
 
 
 @pytest.mark.parametrize(

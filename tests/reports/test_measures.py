@@ -23,8 +23,8 @@ from overclaim.reports.formats.drawing import matplotlib_library
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.run_lines import run_lines
 from overclaim.reports.formats.sarif import sarif
-from overclaim.reports.formats.terminal import claims_table
 from overclaim.reports.identity import matched
 from overclaim.reports.record_schema import fault
 from overclaim.reports.upper_words import trace_lines
@@ -84,9 +84,10 @@ def test_every_claim_has_its_measure_its_bound_and_a_command_that_makes_it(recor
 
 def test_every_report_speaks_the_unit_of_the_claim(record, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    text = claims_table(record)
-    assert "gdp" in text
-    assert "total variation" in text
+    text = run_lines(record)
+    assert "mu 0.7" in text
+    assert "delta 0.2" in text
+    assert "profile, 2 points" in text
     page = render(record)
     assert "μ ≥ " in page
     assert "Gaussian DP, mu 0.7" in page
@@ -111,7 +112,7 @@ def test_an_upper_bound_from_traces_is_in_the_unit_of_the_claim(record, monkeypa
     sampled = {**gdp, **bound, "upper_how": "sampled", "upper_rests_on": ["real arithmetic"], "cause": None}
     said = ["NOT BOUNDED: the paths were sampled; other runs may cost more", "it rests on: real arithmetic"]
     assert trace_lines(sampled) == said
-    assert "┫" in claims_table({**record, "claims": [{**renyi, **bound, "upper": 3.0}]})  # at the claim
+    assert "┫" in run_lines({**record, "claims": [{**renyi, **bound, "upper": 3.0}]}, verbose=True)  # at the claim
 
 
 def test_a_measure_is_known_wherever_it_is_claimed_or_said():
@@ -153,7 +154,7 @@ def test_a_weaker_claim_in_any_measure_is_a_finding(record):
     weaker = json.loads(json.dumps(record["claims"][0]))
     weaker["measure"]["mu"] = 0.9
     comparison = compare([weaker], {"claims": [record["claims"][0]]}, alpha=0.01)["findings"]
-    assert any(f["kind"] == "weakened" and "the claimed mu is 0.9, it was 0.7" in f["message"] for f in comparison)
+    assert any(f["kind"] == "weakened" and "claims mu 0.9, was 0.7" in f["message"] for f in comparison)
 
 
 def test_a_profile_that_allows_more_is_a_finding_and_one_that_allows_less_is_none(record):
@@ -229,11 +230,11 @@ def test_a_plan_names_what_is_no_claim(tmp_path, line, message):
 
 def test_an_audit_that_stops_early_has_no_intervals_of_one_event():
     """Its attack changes and it stops when it likes: Clopper-Pearson intervals of its counts hold for neither."""
-    words = ["check", "agarwal-singh/reduction-threshold", "--rounds", "2", "--runs", "4000", "--stop", "early"]
+    words = ["check", "agarwal-singh/reduction-threshold", "--rounds", "2", "--runs", "4000", "--stop", "early", "-v"]
     run = CliRunner().invoke(main, words)
     assert run.exit_code in (0, 1), run.output
-    assert "anytime" in run.output
-    assert "in all measures" not in run.output
+    assert "bets, each of which was placed before its run was played" in " ".join(run.output.split())
+    assert "in other measures" not in run.output
 
 
 def test_a_whole_number_of_an_older_record_is_the_same_claim(record):

@@ -80,7 +80,7 @@ def test_promises_are_tests(project, workers):
             "learner     Parrot (*learners.py:*)",
             "claimed     epsilon 1, replace: one round replaced, losses unit, on actions",
             "found       epsilon is at least 2.* (0.99 confidence)",
-            "evidence    *, * right of * guesses in * certification runs",
+            "evidence    *, * guesses in * runs: * right, * wrong",
             "at best     epsilon 1.*",
             "two worlds  differ in round 1 of 2",
             "  left      *",

@@ -10,11 +10,11 @@ from overclaim import GDP
 from overclaim.audit.plans.tasks import Task
 from overclaim.reports import baseline
 from overclaim.reports.consistency import check_consistent
+from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.sarif import sarif
-from overclaim.reports.formats.score_lines import score_lines
 from overclaim.reports.record import claim_record, read_record, run_record, to_text
 
 pytest_plugins = ["pytester"]
@@ -121,13 +121,13 @@ def test_no_claim_has_more_than_eight_lines(record):
     for claim in copy.deepcopy(record["claims"]):
         claim["note"] = "computed by an accountant " * 20
         claim["scores"] |= {"halves": True, "reversed": True}
-        lines = score_lines(claim).splitlines()
+        lines = claim_lines(claim).splitlines()
         assert len(lines) <= 8
         labels = {line.split()[0] for line in lines}
         assert {"Evidence", "Canaries", "Assumes", "Reproduce"} <= labels
         assert claim["verdict"] == "FALSIFIED" or "Meaning" in labels
         assert max(map(len, lines[1:-1])) <= 120
-        assert score_lines(claim, quiet=True) == lines[0]
+        assert claim_lines(claim, quiet=True) == lines[0]
 
 
 def test_a_baseline_says_that_scores_are_not_played_again(record):
@@ -163,7 +163,7 @@ def test_the_plugin_audits_scores(pytester):
             "FALSIFIED: scores",
             "claimed     epsilon 1",
             "found       epsilon is at least * (0.99 confidence)",
-            "evidence    at the threshold that shows most, the attack takes * included canaries and *",
+            'evidence    at the threshold that shows most, the attack "included" in * included canaries and in *',
             "canaries    400 canaries in one training",
             "assumes     a fair coin for each canary; *",
         ]

@@ -262,7 +262,7 @@ def test_a_falsified_claim_has_its_cause_and_sarif_its_line(tmp_path, monkeypatc
     assert fault(record) is None
     (result,) = json.loads(sarif({**record, "created": "", "findings": []}))["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
-    assert "noisy call 1 of 1" in result["message"]["text"]
+    assert "too little noise in call 1" in result["message"]["text"]
     assert "cause" not in json.loads(run("check", *words, "--json", code=1))
 
 
@@ -366,7 +366,7 @@ def test_a_trace_is_of_the_attributes_that_are_audited(own_words):
     words = [*own_words("fitted"), "--attributes", "fitted"]
     assert "epsilon is at most 1.00 for these inputs" in run("trace", *words)
     checked = " ".join(run("check", *words, "--runs", "2000", "--trace").split())
-    assert "bounded: at most 1 on this pair" in checked
+    assert "the trace bounds epsilon by 1.00 on this pair" in checked
     assert "--attributes (attributes=) says" in run("trace", *own_words("fitted"), code=4)
 
 

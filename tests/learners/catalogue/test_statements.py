@@ -28,7 +28,7 @@ from overclaim.mechanisms.view import PUBLICATION, RELEASE, VIEWS
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.markdown import markdown
-from overclaim.reports.formats.terminal import claims_table
+from overclaim.reports.formats.run_lines import run_lines
 from overclaim.reports.headline import beside_words, headline, headline_words
 from overclaim.reports.record_schema import fault
 from overclaim.tests.support.command_line import refused
@@ -167,7 +167,7 @@ def test_the_headline_counts_statements_not_claims():
     sentence = "2 published statements are false (and 1 step of proofs)."
     beside = "Falsified beside them, and not counted: 2 readings, 1 control and 1 claim of no standing."
     assert (headline_words(record), beside_words(claims)) == (sentence, beside)
-    assert sentence in claims_table(record)
+    assert sentence in run_lines(record)
     assert sentence in markdown(record)
     assert f"<h1>{sentence}</h1>" in render(record)
     assert beside in render(record)
@@ -218,9 +218,9 @@ def test_the_headline_of_what_survived_says_what_was_not_tested(untested, words)
 
 @pytest.mark.slow(reason="three audits")
 def test_check_says_whose_claim_it_is_and_what_the_authors_could_answer():
-    done = CliRunner().invoke(main, ["check", "agarwal-singh/reduction-threshold", "--runs", "4000"])
+    done = CliRunner().invoke(main, ["check", "agarwal-singh/reduction-threshold", "--runs", "4000", "-v"])
     assert done.exit_code == 1, done.output
-    for words in ("standing: theorem, Agarwal & Singh 2017, Lemma 4.2", "says: “", "its authors could answer: "):
+    for words in ("Claimed by  Agarwal & Singh 2017, Lemma 4.2", '  Quotation   "', "  Defence     "):
         assert words in done.output
     done = CliRunner().invoke(main, ["check", "agarwal-singh/reduction-threshold", "--runs", "4000", "--json"])
     printed = json.loads(done.stdout)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import re
 import shlex
 from pathlib import Path
@@ -93,11 +94,13 @@ def test_check_replays_itself():
 
 
 def test_check_says_what_was_found():
-    result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 20_000, "--neighbours", "zero-out")
+    result = check(
+        "agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 20_000, "--neighbours", "zero-out", "-v"
+    )
     assert result.exit_code == 0
     assert "SURVIVED" in result.output
-    assert "surviving is not a proof" in result.output
-    assert "exactly 1.0000 on this pair" in result.output
+    assert "this is not a proof of privacy" in result.output
+    assert "exact value for these inputs: 1.0000" in result.output
     assert "beyond the claim" not in result.output  # the exact value is the claim
 
 
@@ -108,11 +111,14 @@ def test_a_claim_that_survives_an_exact_value_beyond_it_is_not_said_to_be_kept()
     assert (result.exit_code, result.output.split()[0]) == (3, "UNDERPOWERED")
     weakened = overclaim("check", "agarwal-singh/reduction-threshold", *words, "--weaken")
     assert (weakened.exit_code, weakened.output.split()[0]) == (3, "UNDERPOWERED")  # though the audit sees much
-    assert "exactly 2.0000 on this pair" in result.output
+    assert (
+        "exact value for these inputs: 2.0000"
+        in overclaim("check", "agarwal-singh/reduction-threshold", *words, "-v").output
+    )
     said = " ".join(result.output.split())
     assert "the exact value on this pair is beyond the claim: these runs did not certify it" in said
     assert "no attack" not in result.output
-    assert "replay: overclaim check agarwal-singh/reduction-threshold" in result.output
+    assert "Reproduce   overclaim check agarwal-singh/reduction-threshold" in result.output
 
 
 def test_the_claimed_delta_is_the_claim_whatever_sets_the_noise():
@@ -156,7 +162,7 @@ def test_losses_may_be_given_twice_alike():
 def test_a_replay_is_one_line_however_long():
     words = ["--rounds", 2, "--runs", 400, "--losses", "symmetric", "--set", "calibration=corrected"]
     lines = check("agarwal-singh/reduction-threshold", *words).output.splitlines()
-    replay = next(line for line in lines if line.startswith("replay: "))
+    replay = next(line for line in lines if line.startswith("Reproduce   "))
     assert len(replay) > 100
     assert replay.endswith(" --set calibration=corrected")
 
@@ -367,8 +373,8 @@ def test_an_infinite_exact_epsilon_is_said(tmp_path):
     printed = json.loads(overclaim("exact", *words, "--json").stdout, parse_constant=pytest.fail)
     assert printed["epsilon"]["0"] is None
     assert "0" in printed["infinite"]
-    checked = overclaim("check", *words, "--runs", 1000, "--jobs", 1)
-    assert "infinite on this pair" in checked.output
+    checked = overclaim("check", *words, "--runs", 1000, "--jobs", 1, "-v")
+    assert "exact value for these inputs by the law that it states: infinite" in " ".join(checked.output.split())
     claim = json.loads(overclaim("check", *words, "--runs", 1000, "--jobs", 1, "--json").stdout)
     assert (claim["exact_epsilon"], claim["exact_infinite"]) == (None, True)
     (tmp_path / "record.json").write_text(json.dumps({"schema": 1, "claims": [claim]}))
@@ -394,7 +400,7 @@ def test_regret():
     }
     assert printed["interval"][0] <= printed["mean_regret"] <= printed["interval"][1]
     assert printed["interval"][0] <= printed["bound"]
-    assert "growth exponent" in overclaim("regret", "agarwal-singh/ftrl-experts", *words).output
+    assert "\nGrowth      " in overclaim("regret", "agarwal-singh/ftrl-experts", *words).output
     for wrong, message in (
         (["--rounds", 0], "at least 1, got 0"),
         (["--set", "etta=1"], "no parameter 'etta'\n  hint:  did you mean eta"),
@@ -405,13 +411,13 @@ def test_regret():
 @pytest.mark.slow(reason="shrinking itself is tested in tests/plans")
 def test_shrink_prints_two_short_lists_and_a_replay_that_gives_the_same_bound():
     words = ("agarwal-singh/reduction-threshold", "--rounds", 4, "--runs", 20_000)
-    lines = check(*words, "--shrink").output.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("shrunk to 2 rounds, 2 arms: epsilon at least 1."))
-    assert lines[at + 1 : at + 3] == ["  left   *(1, 0)*  (0, 0)", "  right  *(-1, 0)*  (0, 0)"]
-    replay = shlex.split(lines[at + 3].removeprefix("  replay: "))
-    again = json.loads(overclaim(*replay[1:], "--json").stdout)
-    assert f"epsilon at least {again['epsilon_lower']:.4g}, claimed 1" in lines[at]
-    assert "shrunk" not in check(*words).output
+    lines = check(*words, "--shrink", "-v").output.splitlines()
+    (small,) = [line for line in lines if line.startswith("Simplest  ")]
+    assert small.startswith("Simplest    round 1 of 2: left [1, 0], right [-1, 0]; epsilon is at least 1.")
+    *_, replay = [line for line in lines if line.startswith("  Reproduce   ")]
+    again = json.loads(overclaim(*shlex.split(replay)[2:], "--json").stdout)
+    assert f"at least {math.floor(100 * again['epsilon_lower']) / 100:.2f} here too" in small
+    assert "Simplest" not in check(*words).output
     assert json.loads(check(*words, "--shrink", "--json").stdout)["shrunk"]["seed"] == again["seed"]
     survived = check("asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 2000, "--shrink", "--json")
     assert json.loads(survived.stdout)["shrunk"] is None

@@ -156,7 +156,7 @@ def test_a_mechanism_may_read_null(tmp_path):
     file.write_text(PRINTING)
     result = check(f"{file}:called", "--left", "null", "--right", "[1]", "--runs", 400)
     assert result.exit_code == 0, result.output
-    assert "inputs: left null, right [1]" in result.output
+    assert "Inputs      left null, right [1]" in result.output
     assert "--left null --right '[1]'" in result.output
     refused(check(f"{file}:called", "--left", "null", "--runs", 400), "right is missing")
 
@@ -229,9 +229,9 @@ def test_an_exact_value_is_by_the_law_that_the_users_own_target_states(tmp_path,
     (tmp_path / "mine.py").write_text(SLIPS)
     plan = '[[claims]]\ntarget = "mine.py:Slips"\nepsilon = 0.1\nrounds = 2\nruns = 4000\n'
     (tmp_path / "plan.toml").write_text(plan)
-    done = overclaim("check", "mine.py:Slips", "--epsilon", 3, "--rounds", 2, "--runs", 2000, "--jobs", 1)
+    done = overclaim("check", "mine.py:Slips", "--epsilon", 3, "--rounds", 2, "--runs", 2000, "--jobs", 1, "-v")
     said = " ".join(done.output.split())
-    assert "exactly 0.3000 on this pair by the law that it states" in said
+    assert "exact value for these inputs by the law that it states: 0.3000" in said
     assert overclaim("run", "plan.toml", "--no-blind-spots", "--jobs", 1).exit_code == 1
     report = " ".join((tmp_path / "out" / "report.html").read_text().split())
     assert "exactly 0.3 on the audited pair by the law that it states" in report
@@ -354,7 +354,7 @@ def test_a_users_mechanism(tmp_path, name, code):
     if code == 4:
         assert "raises raised RuntimeError" in result.stderr
         return
-    assert "inputs: left [0], right [1]" in result.output
+    assert "Inputs      left [0], right [1]" in result.output
     claim = json.loads(check(f"{path}:{name}", *inputs, "--json").stdout)
     assert claim.keys() >= FIELDS
     assert "--left '[0]' --right '[1]'" in claim["replay"]

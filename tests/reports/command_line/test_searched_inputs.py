@@ -91,10 +91,10 @@ def test_that_nothing_smaller_was_certified_is_said(folder):
     assert small["fresh"] is False
     assert small["pair"] == {side: record["pair"][side] for side in small["pair"]}
     assert (small["epsilon_lower"], small["replay"]) == (record["epsilon_lower"], record["replay"])
-    told = "shrunk: no smaller inputs were certified; trials have fewer runs, and may miss a weak violation"
-    assert told in " ".join(claim_lines(record).split())
-    assert "certified afresh" not in claim_lines(record)
-    assert "shrunk" not in claim_lines({**record, "smallest_inputs": None})
+    told = "no simpler inputs were certified; candidate checks have fewer runs, and may miss a weak violation"
+    assert told in " ".join(claim_lines(record, verbose=True).split())
+    assert "Simplest" not in claim_lines(record)
+    assert told not in " ".join(claim_lines({**record, "smallest_inputs": None}, verbose=True).split())
 
 
 def _options(command):
@@ -104,9 +104,9 @@ def _options(command):
 @pytest.mark.slow(reason="one search more")
 def test_the_terminal_says_what_was_searched(folder):
     done = check("noisy.py:total", "--inputs", json.dumps(UNIT), "--neighbours", "add-remove", "--runs", "4000")
-    assert "searched: " in done.stdout
-    assert "shrunk to: left [" in done.stdout
-    assert "certified afresh" in " ".join(done.stdout.split())
+    assert " pairs tried)" in done.stdout
+    assert "Simplest    left [" in done.stdout
+    assert " here too" in done.stdout
 
 
 def test_arrays_frames_and_nan_come_from_files(folder):
@@ -121,9 +121,9 @@ def test_arrays_frames_and_nan_come_from_files(folder):
     (folder / "right.csv").write_text("x\n0\n")
     done = check("noisy.py:first", "--left", "left.csv", "--right", "right.csv", "--runs", "3000")
     assert done.exit_code == 1, done.output
-    assert 'inputs: left frame("x": [3])' in done.stdout
+    assert 'Inputs      left frame("x": [3])' in done.stdout
     done = check("noisy.py:total", "--left", "[NaN]", "--right", "[0]", "--runs", "1000")
-    assert "inputs: left [nan]" in done.stdout
+    assert "Inputs      left [nan]" in done.stdout
 
 
 @pytest.mark.slow(reason="one search more")

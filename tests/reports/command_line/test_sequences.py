@@ -67,8 +67,8 @@ def test_a_schema_of_rounds_is_searched_and_what_it_found_is_replayed(folder):
 
 def test_two_sequences_are_given(folder):
     done = check("my.py:Clicks", *TWO, "--neighbours", "user:2", "--runs", 2000)
-    assert "pair: rounds 1 and 2 of 3, left [1.0, 0.0], right [0.0, 0.0] in each" in done.stdout
-    assert "claimed epsilon 1, user: up to 2 rounds of one user replaced" in " ".join(done.stdout.split())
+    assert "the losses of rounds 1 and 2 of 3: left [1, 0], right [0, 0] in each" in done.stdout
+    assert "in each; up to 2 rounds of one user replaced" in " ".join(done.stdout.split())
     assert "--neighbours user:2" in done.stdout
 
 

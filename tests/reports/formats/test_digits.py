@@ -7,12 +7,14 @@ import pytest
 
 from overclaim.audit.verdicts.blind_spot import words
 from overclaim.reports.formats import ruler
-from overclaim.reports.formats.claim_lines import claim_lines, regret_lines, smoke_lines
+from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.regret_lines import regret_lines
+from overclaim.reports.formats.run_lines import run_lines
 from overclaim.reports.formats.sarif import sarif
-from overclaim.reports.formats.terminal import claims_table
+from overclaim.reports.formats.smoke_lines import smoke_lines
 from overclaim.reports.reading import exact_words, reason_words
 
 
@@ -34,14 +36,14 @@ def lines(record) -> str:
     return "\n".join(claim_lines(claim) for claim in record["claims"])
 
 
-@pytest.mark.parametrize("written", [lines, render, junit, markdown, sarif, claims_table])
+@pytest.mark.parametrize("written", [lines, render, junit, markdown, sarif, run_lines])
 def test_bounds_are_rounded_towards_what_is_known(between, written):
     text = written(between)
     assert "1.47" in text
     assert not re.search(r"(?<!\d)(1\.477|1\.48|1\.4770|2\.5030|2\.503)(?!\d)", text)
 
 
-@pytest.mark.parametrize("written", [lines, render, junit, markdown, sarif, claims_table])
+@pytest.mark.parametrize("written", [lines, render, junit, markdown, sarif, run_lines])
 def test_a_claim_that_is_narrowly_false_has_a_bound_that_shows_it(record, written):
     claim = copy.deepcopy(next(c for c in record["claims"] if c["verdict"] == "FALSIFIED"))
     claim |= {
@@ -57,14 +59,14 @@ def test_an_interval_of_regret_is_rounded_outwards(between):
     least = {"rounds": 8, "sequence": "random signs", "confidence": 0.99999, "interval_method": "betting", "runs": 9}
     audit = {**between["regret"][0], "slope_lower": 0.4999996, "growth_lower": None, "growth_upper": None, **least}
     text = regret_lines("mine.py:learner", audit)
-    assert "[40.17, 42.51] at 0.99999" in text
-    assert "between 0.4999 and 0.53" in text
+    assert "(99.999% interval 40.1 to 42.6)" in text
+    assert "(0.49 to 0.53)" in text
 
 
 def test_no_growth_exponent_is_no_row_of_dashes(between):
     least = {"rounds": 8, "sequence": "zeros", "confidence": 0.99, "interval_method": "betting", "runs": 9}
     audit = {**between["regret"][0], "slope": None, "slope_lower": None, "slope_upper": None, **least}
-    assert "no growth exponent: fewer than three of the horizons show any regret, T = [32," in regret_lines("a", audit)
+    assert "no exponent: fewer than three of the horizons show any regret, T = [32," in regret_lines("a", audit)
 
 
 def test_a_bound_that_never_binds_is_said_to_say_nothing_where_that_was_looked_at(between):
@@ -72,7 +74,7 @@ def test_a_bound_that_never_binds_is_said_to_say_nothing_where_that_was_looked_a
     least = {"rounds": 8, "sequence": "zeros", "confidence": 0.99, "interval_method": "betting", "runs": 9}
     own = {"bound": 9.0, "bound_verdict": "VACUOUS", "growth_verdict": "VACUOUS", "source": "mine", "binds_from": None}
     audit = {**between["regret"][0], "slope": None, "largest": 8.0, **own, **least}
-    assert "it says nothing at T = 2^60" in " ".join(regret_lines("a", audit).split())
+    assert "mine; informative never: not at any T up to 2^60" in " ".join(regret_lines("a", audit).split())
 
 
 def test_what_is_at_most_or_at_least_is_rounded_that_way_in_every_sentence(between):
@@ -91,4 +93,4 @@ def test_what_is_at_most_or_at_least_is_rounded_that_way_in_every_sentence(betwe
     assert "true up to 5.84 times" in reason_words({**claim, **low})
     smoke = {"claimed": {"epsilon": 1.0000001, "delta": 0.0}, "confidence": 0.99, "verdict": "FALSIFIED", "name": "x"}
     smoke |= {"epsilon_lower": 1.00000015, "rounds": 9, "right": 9, "guesses": 9, "p_value": 0.001}
-    assert "claimed epsilon 1.0000001\n" in smoke_lines(smoke)
+    assert "claimed epsilon 1.0000001; epsilon is at least 1.00000015 (" in smoke_lines(smoke)

@@ -9,8 +9,8 @@ from overclaim.reports.baseline import Again, compare, lines
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import MOST_ROWS, markdown
+from overclaim.reports.formats.run_lines import setting
 from overclaim.reports.formats.sarif import sarif
-from overclaim.reports.formats.terminal import setting
 from overclaim.reports.reading import FAILING
 
 KINDS = ("regression", "weakened", "lost power", "missing", "not compared", "new")
@@ -121,11 +121,11 @@ def test_what_was_not_audited_is_placed_in_its_file_whatever_its_name():
 
 def test_numbers_that_differ_are_shown_to_differ():
     worse, before = 1.0000001, 1.0
-    assert lines(compared([claim(worse)], [claim(before)]))[-1].endswith("claimed epsilon is 1.0000001, it was 1")
+    assert lines(compared([claim(worse)], [claim(before)]))[-1].endswith("claims epsilon 1.0000001, was 1")
     told = [{"measure": {"kind": "rdp", "order": order, "epsilon": 1.0}} for order in (1.0000001, 1234567.0)]
     for one, order in zip(told, ("1.0000001", "1234567.0"), strict=True):
         text = setting(claim(**one, mechanism=True))
-        assert text == f"mechanism rdp order={order}"
+        assert text == f"2 inputs, Rényi order {order}"
         assert f"of order {order} |" in markdown(record([claim(**one, mechanism=True)]))
 
 

@@ -27,8 +27,8 @@ from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.run_lines import run_lines, sum_line
 from overclaim.reports.formats.sarif import sarif
-from overclaim.reports.formats.terminal import claims_table
 from overclaim.tests.support.command_line import overclaim, refused
 
 try:
@@ -216,13 +216,6 @@ def test_an_untested_claim_is_said_by_every_format(record, spot, why, allowed):
         assert why in case[0].text
 
 
-def test_the_sum_says_where_traces_bound(record):
-    survived = next(claim for claim in record["claims"] if claim["verdict"] == "SURVIVED")
-    bounded = survived | {"epsilon_upper": 1.0, "upper_how": "composed"}
-    record["claims"] = [bounded | {"upper_scope": scope} for scope in ("claim", "pair", "pair")]
-    assert "1 on every pair and 2 on the audited pair bounded by their traces" in claims_table(record)
-
-
 def test_a_violated_bound_on_regret_is_in_every_output(record):
     """A run that failed for it alone showed nothing but survivors to a dashboard and a pull request."""
     row = {"name": "mine.py:Parrot", "verdict": "VIOLATED", "mean_regret": 41.3, "bound": 20.0, "rounds": 64}
@@ -265,7 +258,7 @@ def test_an_input_is_shown_as_it_is(tmp_path):
         claim = json.loads(Path("out/record.json").read_text(encoding="utf-8"))["claims"][0]
         page = html.unescape(Path("out/report.html").read_text(encoding="utf-8"))
     assert claim["pair"]["left"] == ["\0", "\u202e\n"]
-    assert r'inputs: left ["\u0000", "\u202e\n"], right []' in claim_lines(claim)
+    assert r'Inputs      left ["\u0000", "\u202e\n"], right []' in claim_lines(claim)
     assert r'["\u0000", "\u202e\n"]' in page
     assert r"\\u" not in page
 
@@ -289,12 +282,11 @@ def test_what_fails_a_run_without_being_expected_is_said_to_be_a_surprise(record
     assert "**1 not as expected:**" in markdown(record)
     assert re.findall("<summary>(.*)</summary>", markdown(record)) == ["falsified, as expected: 1", "all claims: 2"]
     assert "1 verdict is not as expected:" in render(record)
-    assert ", expected survived: " in (table := claims_table(record))
-    assert table.endswith("; 1 of 1 as expected, 1 unexpected")
-    alone = claims_table(record | {"claims": record["claims"][:1]})
-    assert alone.endswith("; 1 unexpected")  # it was "0 of 1 as expected" of a plan that expects nothing
-    both = claims_table(record | {"claims": [false | {"expected": word} for word in (None, "survived")]})
-    assert both.endswith("; 0 of 1 as expected, 1 more unexpected")  # of two that are listed
+    assert "FALSIFIED\x1b[0m, and the plan does not expect it" in run_lines(record)
+    assert sum_line(record, 1) == "2 claims: 2 falsified; 1 verdict was not expected (exit code 1)"
+    both = record | {"claims": [false | {"expected": word} for word in (None, "survived")]}
+    assert "; 2 verdicts were not expected" in sum_line(both, 1)
+    assert "FALSIFIED\x1b[0m, but the plan expects SURVIVED" in run_lines(both)
     record["claims"][0]["verdict"] = "SURVIVED"
     for said in (markdown(record), render(record)):
         assert "As expected: the verdicts of 1 of 2 claims; of the others none was expected." in said
@@ -391,7 +383,7 @@ def test_a_claim_that_only_holm_falsifies_says_so_everywhere(tmp_path):
     words = "epsilon is above 1 by Holm's procedure over the report, p-value 0.007 at level 0.01; alone at least 0.95"
     assert words in next(c for c in check_junit(junit(record)).iter("testcase") if c.get("name")[0] == "b")[0].text
     assert words in check_sarif(sarif(record))["runs"][0]["results"][1]["message"]["text"]
-    assert f"falsified together: b, unit: {words}" in claims_table(record)
+    assert f"  b: {words}" in run_lines(record)
     assert "**0.95**, above 1 by Holm" in markdown(record)
     page = html.unescape(render(record))
     assert words in page

@@ -15,10 +15,11 @@ from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import drawing, figures, ruler
-from overclaim.reports.formats.claim_lines import claim_lines, regret_lines
+from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render, share, view
 from overclaim.reports.formats.markdown import markdown
-from overclaim.reports.formats.terminal import claims_table
+from overclaim.reports.formats.regret_lines import regret_lines
+from overclaim.reports.formats.run_lines import run_lines
 
 
 def oldest(record: dict) -> dict:
@@ -140,7 +141,7 @@ def test_oldest_schema_still_renders(record):
     page = render(old)
     assert "4 of 7 privacy claims are false" in page
     assert "survived" in markdown(old)
-    assert "4 falsified" in claims_table(old)
+    assert "4 falsified" in run_lines(old)
 
 
 def test_an_empty_record_renders():
@@ -245,7 +246,7 @@ def test_claims_of_one_target_are_told_apart(record, other, said, monkeypatch):
     tables = []
     for columns in ("80", "120"):
         monkeypatch.setenv("COLUMNS", columns)
-        tables.append(click.unstyle(claims_table(record)).partition("unexpected")[0])
+        tables.append(click.unstyle(run_lines(record)).partition("\n\n")[0])
         assert all(len(line) <= int(columns) for line in tables[-1].splitlines())
     for text in (*tables, markdown(record), render(record)):
         assert said in text
@@ -337,11 +338,12 @@ def test_regret_says_how_its_intervals_and_its_growth_are_judged(record):
     assert page.count("a normal approximation</small>") == 5
     assert "growth: holds on the sequences played, to within 0.1 of the bound&#39;s own slope" in page
     said = {"rounds": 64, "runs": 9, "source": "A & B", "sequence": "gap", "slope_lower": 0.4}
-    words = " ".join(regret_lines("exp2", {**said, "bound_verdict": "HOLDS", **rows[2]}).split())
+    words = " ".join(regret_lines("exp2", {**said, "bound_verdict": "HOLDS", **rows[2]}, verbose=True).split())
     assert "HOLDS on the sequences played, to within 0.1 of the bound's own slope" in words
     for verdict in ("VIOLATED", "UNDECIDED"):  # of fewer doublings than those of the exponent that is fitted
         assert f"growth: {verdict.lower()}, from T = 256 to T = 4,096" in page
-    words = " ".join(regret_lines("exp2", {**said, "bound_verdict": "HOLDS", **rows[2], **horizons}).split())
+    last = {**said, "bound_verdict": "HOLDS", **rows[2], **horizons}
+    words = " ".join(regret_lines("exp2", last, verbose=True).split())
     assert "to within 0.1 of the bound's own slope, from T = 256 to T = 4,096" in words
     assert "growth: not yet, it takes 3 doublings of the horizon from T = 205 on" in page
     assert "growth: holds on the sequences played, to within 0.1 of the exponent" in page
@@ -367,44 +369,38 @@ def test_markdown_puts_surprises_first(record):
     assert "**1 not as expected:**" in markdown(surprising).splitlines()[2]
 
 
-@pytest.mark.parametrize("columns", [60, 80, 130])
-def test_terminal_view_fits(record, monkeypatch, columns):
+@pytest.mark.parametrize(("columns", "verbose"), [(80, False), (110, False), (150, True)])
+def test_terminal_view_fits(record, monkeypatch, columns, verbose):
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = click.unstyle(claims_table(record)).splitlines()
-    ruled = [line for line in lines if line and line[0] in "✗✓?x+"]
-    assert len(ruled) == len(record["claims"])
-    assert all(len(line) <= columns for line in ruled)
+    rows = click.unstyle(run_lines(record, verbose=verbose)).partition("\n\n")[0].splitlines()
+    assert [row.split()[0] for row in rows] == [
+        "verdict",
+        *(claim["verdict"] for claim in record["claims"]),
+        "CRASHED",
+    ]
+    assert all(len(row) <= columns for row in rows)
+    assert all(("━" in row or "┃" in row) is verbose for row in rows[1:-1])
 
 
 def test_claims_that_differ_in_delta_alone_are_told_apart(record, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     one = record["claims"][0]
     twins = [{**one, "claimed": {"epsilon": 1.0, "delta": delta}} for delta in (0.0, 1e-3)]
-    lines = click.unstyle(claims_table({**record, "claims": twins})).splitlines()
-    assert ["delta=0.001" in line for line in lines if line[:1] in "✗✓?x+" and line] == [False, True]
+    rows = click.unstyle(run_lines({**record, "claims": twins})).partition("\n\n")[0].splitlines()
+    assert ["delta 0.001" in row for row in rows[1:3]] == [False, True]
     page = render({**record, "claims": twins})
     assert page.count("<small>") > page.count("δ\u00a0=\u00a00.001</small>") > 0
 
 
-def test_ones_own_target_does_not_stand_beneath_the_heading_of_a_paper(record):
-    first, *_ = record["claims"]
-    paper = first["name"].rpartition("/")[0]
-    assert paper
-    claims = [{**first, "name": name} for name in ("mine.py:One", first["name"], "mine.py:Two")]
-    lines = click.unstyle(claims_table({**record, "claims": claims})).splitlines()
-    marks = [line for line in lines if line[:1] in "✗✓?x+-" or line in (paper, "claims")]
-    assert [line in (paper, "claims") for line in marks if line] == [False, True, False, True, False], lines
-
-
 def test_terminal_view_hides_nothing(hostile):
-    text = claims_table(hostile)
+    text = run_lines(hostile)
     assert "\u202e" not in text
-    assert "\x07" not in claims_table({**hostile, "claims": [{**hostile["claims"][0], "name": "a\x07\x1b[2Jb"}]})
+    assert "\x07" not in run_lines({**hostile, "claims": [{**hostile["claims"][0], "name": "a\x07\x1b[2Jb"}]})
 
 
 def test_terminal_has_no_colours_when_asked(record, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[3" not in claims_table(record)
+    assert "\x1b[3" not in run_lines(record)
 
 
 def test_a_crashed_claim_shares_alpha_in_the_report_as_in_the_run(record):
@@ -429,7 +425,7 @@ def test_what_is_exact_is_said_to_be_of_the_audited_pair(record):
     assert "at most 2.5 on every pair" in ruler.row({**pair, "upper_scope": "claim"}).alternative
     told = {**record, "claims": [pair]}
     assert "| exact on its pair |" in markdown(told)
-    assert "exact: on the audited pair alone" in claims_table(told)
+    assert "exact for pair" in run_lines(told, verbose=True)
     assert "diamond: exact on the audited pair" in ruler.picture([pair], title="t")
     assert "exact value on the audited pair" in (page := render(told))
     assert "<i>Exact</i>: on the audited pair alone" in page
@@ -498,7 +494,7 @@ def test_who_is_untested_is_counted_as_underpowered(record):
     claim = next(c for c in record["claims"] if c["verdict"] == "SURVIVED")
     low = {"verdict": "UNDERPOWERED", "reason": "low power", "untested": True}
     record["claims"] = [claim | low, claim, claim | {"verdict": "UNDERPOWERED", "reason": "too few runs"}]
-    assert "1 survived, 2 underpowered" in click.unstyle(claims_table(record))
+    assert "1 survived, 2 underpowered" in click.unstyle(run_lines(record))
     assert "| ? underpowered (low power) |" in markdown(record)
     assert "| ? underpowered (too few runs) |" in markdown(record)
     old = {"blind_spot": {"factor": None, "tried": 100.0, "missed": 100.0}, "untested": True}
@@ -511,6 +507,7 @@ def test_who_is_untested_is_counted_as_underpowered(record):
 @pytest.mark.parametrize(("pilot", "said"), [(390, True), (120, False)])
 def test_an_undecided_claim_says_where_most_of_its_runs_went(record, pilot, said):
     """With 10 runs left of 400 the attack was said to have had too few."""
-    claim = record["claims"][0] | {"verdict": "UNDERPOWERED", "pilot_runs": pilot, "runs": 400}
-    spent = ": to choose what to certify took 390 of 400"
+    counts = {**record["claims"][0]["counts"], "runs": 400 - pilot}
+    claim = record["claims"][0] | {"verdict": "UNDERPOWERED", "pilot_runs": pilot, "runs": 400, "counts": counts}
+    spent = "this audit had 10, as choosing the inputs took 390"
     assert (spent in " ".join(claim_lines(claim).split())) is said

@@ -1,0 +1,79 @@
+"""The two inputs of a claim, side by side in one line, short enough to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ...audit.play.data import shown
+from ...audit.statistics.digits import exactly
+from ..reading import is_mechanism, rounds_words
+from ..record_types import SIDES, ClaimRecord
+
+#: Letters of an input in a line, and those of them that come before the first difference.
+MOST, BEFORE = 84, 24
+
+
+def inputs_words(claim: ClaimRecord, *, most: int = MOST) -> str:
+    """Return the two inputs or losses, what neighbours differ in, and how many pairs were tried."""
+    pair = claim.get("pair") or {}
+    if pair.get("left") is None and pair.get("right") is None:
+        return ""
+    words = pair_words(cast("Mapping[str, Any]", pair), of_data=is_mechanism(claim), most=most)
+    if relation := _relation(claim):
+        words += f"; {relation}"
+    searched = claim.get("searched")
+    return words + (f" ({searched['tried']:,} pairs tried)" if searched else "")
+
+
+def _relation(claim: ClaimRecord) -> str:
+    """Return what neighbours differ in, where that was asked for or is not that one round's loss is replaced."""
+    neighbours, words = claim.get("neighbours"), claim.get("relation") or ""
+    if neighbours == "replace" and not is_mechanism(claim):
+        return ""
+    return words.partition(": ")[2] or (f"neighbours are {words}" if words else "")
+
+
+def pair_words(pair: Mapping[str, Any], *, of_data: bool, most: int = MOST) -> str:
+    """Return two inputs of a mechanism, or the losses of the rounds in which two sequences differ."""
+    if of_data:
+        left, right = beside_each_other(shown(pair["left"]), shown(pair["right"]), most)
+        return f"left {left}, right {right}"
+    rounds = pair.get("rounds") or [pair["round"]]
+    sides = [[pair[side][t - 1] for t in rounds] for side in SIDES]
+    texts = [[_loss(loss, digits=4) for loss in side] for side in sides]
+    if texts[0] == texts[1]:  # they differ in digits that are not shown
+        texts = [[_loss(loss, digits=None) for loss in side] for side in sides]
+    alike = len(rounds) > 1 and all(len(set(side)) == 1 for side in texts)
+    left, right = (side[0] if alike else " and ".join(side) for side in texts)
+    left, right = beside_each_other(left, right, most)
+    where = f"the losses of {rounds_words(rounds)} of {len(pair['left'])}"
+    return f"{where}: left {left}, right {right}" + " in each" * alike
+
+
+def beside_each_other(left: str, right: str, most: int = MOST) -> tuple[str, str]:
+    """Return two texts in at most so many letters each, from shortly before where they begin to differ."""
+    if max(len(left), len(right)) <= most:
+        return left, right
+    same = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    start = max(0, min(same - BEFORE, max(len(left), len(right)) - most + 3))
+    start = 0 if start <= 3 else start
+    return cut(left, start, most), cut(right, start, most)
+
+
+def cut(text: str, start: int, most: int) -> str:
+    """Return a part of a text in so many letters, with dots where something is left out."""
+    text = f"...{text[start:]}" if start else text
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _loss(loss: object, *, digits: int | None) -> str:
+    """Return a loss: a number, a list of them, or a convex loss as its family with its coefficients."""
+    if isinstance(loss, Mapping) and "loss" in loss:
+        parts = (f"{key} {_loss(value, digits=digits)}" for key, value in loss.items() if key != "loss")
+        return f"{loss['loss']}({', '.join(parts)})"
+    if isinstance(loss, list):
+        return f"[{', '.join(_loss(value, digits=digits) for value in loss)}]"
+    if not isinstance(loss, float):
+        return shown(loss)
+    return exactly(loss) if digits is None else f"{loss + 0.0:.{digits}g}"

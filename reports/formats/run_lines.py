@@ -1,0 +1,248 @@
+"""A run for a terminal: a table of its claims, what needs attention, and one paragraph of what came of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import click
+
+from ...audit.regret.verdicts import YOURS
+from ...audit.statistics.digits import at_least, at_most
+from ...audit.statistics.measure_words import is_epsilon, unit_of
+from ...audit.verdicts.blind_spot import TOO_FEW
+from ...mechanisms.measures.stated import number_text
+from ...mechanisms.view import VIEWS
+from ..baseline import findings_by_title
+from ..headline import beside_words, headline_words
+from ..identity import settings
+from ..reading import (
+    bound_words,
+    by_holm,
+    due_verdict,
+    exact_words,
+    is_mechanism,
+    is_unexpected,
+    is_violated,
+    kind_words,
+    level,
+    lower,
+    measure_of,
+    missing_words,
+    reason_of,
+    verdict_of,
+)
+from ..record_types import ClaimRecord, RunRecord
+from ..sanitise import visible, visible_line
+from ..upper_words import binding
+from . import sentences
+from .regret_lines import bound_line
+from .terminal import bar, colour, number, shorten, table, verdict_word
+
+HEAD = ("verdict", "target", "setting", "claimed", "at least", "power")
+MORE = ("exact for pair", "at most", "seconds")
+VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
+#: What a claim without a bound is said to have.
+UNSEEN = "nothing seen"
+_LOSSES = {"unit": "[0, 1]", "symmetric": "[-1, 1]"}
+
+
+def run_lines(record: RunRecord, *, code: int = 0, files: str = "", verbose: bool = False, quiet: bool = False) -> str:
+    """Return the table of a run, its blocks and its last paragraph; the sum alone if `quiet`.
+
+    Parameters
+    ----------
+    code : int
+        With which the command ends.
+    files : str
+        Where the report and the record are.
+    verbose : bool
+        Add the ruler, exact values, bounds from above and seconds.
+    """
+    record = visible(record)
+    if quiet:
+        return sum_line(record, code)
+    parts = [_table(record, verbose=verbose), "\n".join(_blocks(record)), "\n".join(_ending(record, code, files))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def setting(claim: ClaimRecord) -> str:
+    """Return the game of a claim in a few words, but for what is usual: noise as in the paper, actions, replacing."""
+    measure = measure_of(claim)
+    if is_mechanism(claim):
+        words = [
+            kind_words(claim) if claim.get("scores") else "searched inputs" if claim.get("searched") else "2 inputs"
+        ]
+    else:
+        fixed = {"as_published": "", "corrected": "fixed noise", None: ""}
+        losses = claim.get("losses") or ""
+        words = [_LOSSES.get(losses, losses), f"{claim['rounds']} rounds" if claim.get("rounds") else ""]
+        words.append(fixed.get(claim.get("calibration"), str(claim.get("calibration"))))
+        view = VIEWS.get(claim.get("surface") or "actions")
+        words.append("" if claim.get("surface") in (None, "actions") else view.seen if view else str(claim["surface"]))
+    words.append("" if claim.get("neighbours", "replace") == "replace" else str(claim["neighbours"]))
+    if measure.get("delta") and is_epsilon(measure):
+        words.append(f"delta {number_text(measure['delta'])}")
+    if measure.get("order"):
+        words.append(f"Rényi order {number_text(measure['order'])}")
+    return visible_line(", ".join(word for word in words if word))
+
+
+def _table(record: RunRecord, *, verbose: bool) -> str:
+    claims, errors = record["claims"], record.get("errors") or ()
+    if not claims and not errors:
+        return ""
+    told = settings(claims, list(map(setting, claims)))
+    rows = [_row(claim, its, verbose=verbose) for claim, its in zip(claims, told, strict=True)]
+    blank = ["-"] * (len(HEAD) - 2 + (len(MORE) + 1) * verbose)
+    rows += [[error["kind"].upper(), visible_line(error["name"]), *blank] for error in errors]
+    head = [*HEAD, *((*MORE, "0 to 2.5 times the claim") if verbose else ())]
+    return table(head, _within(rows, head))
+
+
+def _within(rows: Sequence[list[str]], head: Sequence[str]) -> list[list[str]]:
+    """Return rows that fit the terminal: settings, then targets lose their beginnings; in a file nothing is cut."""
+    columns = shutil.get_terminal_size((10_000, 24)).columns
+    widths = [max(len(click.unstyle(row[i])) for row in [head, *rows]) for i in range(len(head))]
+    beyond = sum(widths) + 2 * len(widths) - 2 - columns
+    for column, least in ((2, 12), (1, 12)):
+        if beyond > 0:
+            most = max(least, widths[column] - beyond)
+            beyond -= widths[column] - most
+            # What tells two claims apart comes last.
+            rows = [[*row[:column], shorten(row[column][::-1], most)[::-1], *row[column + 1 :]] for row in rows]
+    return [list(row) for row in rows]
+
+
+def _row(claim: ClaimRecord, its: str, *, verbose: bool) -> list[str]:
+    measure = measure_of(claim)
+    unit = unit_of(measure)
+    claimed = number(level(claim)) if unit == "epsilon" else f"{unit} {number(level(claim))}"
+    claimed = f"profile, {len(measure.get('points') or ())} points" if measure.get("kind") == "profile" else claimed
+    cells = [verdict_word(verdict_of(claim)), visible_line(claim["name"]), visible_line(its), claimed]
+    cells += [at_least_words(claim), _power(claim)]
+    if verbose:
+        upper, seconds = binding(claim), claim.get("seconds")
+        cells += [exact_words(claim), "-" if upper is None else at_most(upper), f"{seconds:.1f}" if seconds else "-"]
+        cells.append(bar(claim, 20))
+    return cells
+
+
+def at_least_words(claim: ClaimRecord) -> str:
+    """Return a claim's lower bound for a column; Holm's procedure may refute a claim beyond its own bound."""
+    if by_holm(claim):
+        return f"> {at_least(level(claim))}"
+    return sentences.bound_text(lower(claim), level(claim)) if lower(claim) > 0 else UNSEEN
+
+
+def _power(claim: ClaimRecord) -> str:
+    """Return by what the noise is divided where a power test detects it; a dash where there is nothing to measure."""
+    spot = claim.get("blind_spot")
+    if verdict_of(claim) == "FALSIFIED" or reason_of(claim) == TOO_FEW or claim.get("scores"):
+        return "-"
+    if not spot:
+        return "not measured"
+    what = "noise / " if sentences.weakened_words(spot.get("parameter")).startswith("the noise") else "x "
+    return f"{what}{spot['factor']:g}" if spot.get("factor") else f"missed {what}{spot.get('tried') or 1:g}"
+
+
+def _blocks(record: RunRecord) -> list[str]:
+    """Return what needs attention, each kind under its heading with a count."""
+    claims = record["claims"]
+    told = dict(zip(map(id, claims), settings(claims, list(map(setting, claims))), strict=True))
+    names = {id(c): visible_line(f"{c['name']} ({told[id(c)]})" if _is_twin(c, claims) else c["name"]) for c in claims}
+    blocks = [_block("Unexpected", ([*_unexpected(c, names[id(c)])] for c in claims if is_unexpected(c)))]
+    for kind in dict.fromkeys(error["kind"] for error in record.get("errors") or ()):
+        of_kind = [error for error in record["errors"] if error["kind"] == kind]
+        said = ([f"{visible_line(e['name'])}: {visible_line(e['message'])}"] for e in of_kind)
+        blocks.append(_block(kind.capitalize(), said))
+    blocks.append(_block("Falsified together", ([f"{names[id(c)]}: {bound_words(c)}"] for c in claims if by_holm(c))))
+    for title, findings in findings_by_title(record):
+        blocks.append(_block(title, findings))
+    missing = [(c, visible_line(line.removeprefix("missing: "))) for c in claims for line in missing_words(c)]
+    blocks.append(_block("Missing", ([f"{names[id(c)]}: {line}"] for c, line in missing)))
+    failing = [row for row in record.get("regret") or () if row.get("source") == YOURS or is_violated(row)]
+    blocks.append(_block("Regret", ([bound_line(row)] for row in failing)))
+    blocks.append(_block("Skipped", _skipped(record)))
+    return [block for block in blocks if block]
+
+
+def _is_twin(claim: ClaimRecord, claims: Sequence[ClaimRecord]) -> bool:
+    return sum(other["name"] == claim["name"] for other in claims) > 1
+
+
+def _block(title: str, items: Iterable[Sequence[str]]) -> str:
+    """Return a heading with a count, and items below it, whose further lines are indented once more."""
+    listed = list(items)
+    if not listed:
+        return ""
+    lines = [click.style(f"{title} ({len(listed)})", bold=True)]
+    for first, *more in listed:
+        lines += [f"  {first}", *(f"    {line}" for line in more)]
+    return "\n".join(lines)
+
+
+def _unexpected(claim: ClaimRecord, name: str) -> Iterable[str]:
+    """Yield what was not expected, the simplest counterexample, and the command that shows it again."""
+    why = f" ({reason})" if (reason := reason_of(claim)) else ""
+    due = f"but the plan expects {due_verdict(claim)}" if claim.get("expected") else "and the plan does not expect it"
+    yield f"{name}: {verdict_word(verdict_of(claim))}{why}, {due}"
+    if small := sentences.simplest(claim):
+        yield f"simplest: {visible_line(small)}"
+    if claim.get("replay"):
+        yield str(claim["replay"])
+
+
+def _skipped(record: RunRecord) -> Iterable[Sequence[str]]:
+    """Yield a line for every library that is not installed, or not in the version that is quoted."""
+    rooms = Counter(
+        (visible_line(s["name"]).rpartition("/")[0], visible_line(s["reason"])) for s in record.get("skipped") or ()
+    )
+    for (room, reason), count in rooms.items():
+        yield [f"{room}: {count} of its entries: {reason}"]
+
+
+def sum_line(record: RunRecord, code: int) -> str:
+    """Return how many claims have which verdict, whether that was expected, and the exit code if it is not 0."""
+    claims, errors, skipped = record["claims"], record.get("errors") or (), record.get("skipped") or ()
+    verdicts = list(map(verdict_of, claims))
+    counts = [f"{verdicts.count(v)} {v.lower()}" for v in VERDICTS if v in verdicts]
+    kinds = Counter(error["kind"] for error in errors)
+    counts += [f"{count} {kind}" for kind, count in kinds.items()]
+    many = len(claims) + len(errors)
+    text = f"{many} claim{'s' * (many != 1)}: {', '.join(counts)}" if many else "no claim was audited"
+    surprises = sum(map(is_unexpected, claims))
+    if surprises:
+        text += f"; {surprises} verdict{'s were' if surprises > 1 else ' was'} not expected"
+    text += f"; {len(skipped)} skipped, of which nothing is known" if skipped else ""
+    if code:
+        return f"{text} (exit code {code})"
+    if many and not surprises and not errors:
+        return click.style(f"{text}, all as expected", fg=None if colour("FALSIFIED") is None else "green")
+    return text
+
+
+def _ending(record: RunRecord, code: int, files: str) -> Iterable[str]:
+    """Yield the last paragraph: the sum, the error rate, what is false of what is published, and the files."""
+    yield sum_line(record, code)
+    if any(claim.get("standing") for claim in record["claims"]):
+        yield " ".join(word for word in (headline_words(record), beside_words(record["claims"])) if word)
+    tests = record.get("ledger_of_tests") or {}
+    known = [1 - claim["confidence"] for claim in record["claims"] if claim.get("confidence")]
+    each = max(known, default=record.get("alpha") or 0.01)
+    if tests.get("method") == "Holm":
+        rate = f"at most {at_most(100 * tests['family_wise_error'], '.3g')}% that this run calls any true claim false"
+    else:
+        rate = f"at most {at_most(100 * each, '.3g')}% for each claim"
+    yield f"Error rate: {rate}"
+    if files:
+        yield files
+
+
+def finished_line(claim: ClaimRecord, width: int = 0) -> str:
+    """Return one line of a claim that was audited just now, by itself: Holm's procedure comes in the end."""
+    unit = unit_of(measure_of(claim))
+    bound = f"{unit} >= {at_least_words(claim)}" if lower(claim) > 0 else UNSEEN
+    line = f"{verdict_of(claim):<12}  {claim['name']:<{width}}  {bound}, claimed {number(level(claim))}"
+    return str(visible(line)).rstrip() + "    unexpected" * is_unexpected(claim)

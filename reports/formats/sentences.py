@@ -1,0 +1,352 @@
+"""The sentences of a claim, each behind its label: every format that says one of them takes it from here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ...audit.statistics import certificates, sequential
+from ...audit.statistics.bounds import power as powers
+from ...audit.statistics.canary_words import INDEPENDENT, canaries_words, is_half, needed_words
+from ...audit.statistics.digits import at_least, at_most, confidence_text
+from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, unit_of
+from ...audit.verdicts.blind_spot import HIDDEN, LOW_POWER, NOT_SEEN, TOO_FEW
+from ...mechanisms.measures.stated import measure_from_json
+from ..reading import (
+    answer_words,
+    bound_words,
+    by_holm,
+    is_exceeded,
+    is_mechanism,
+    is_unguessed,
+    level,
+    lower,
+    measure_of,
+    named_world,
+    reason_of,
+    reason_words,
+    remark_lines,
+    verdict_of,
+)
+from ..record_types import ClaimRecord
+from ..sanitise import visible_line
+from ..upper_words import binding, binding_where, is_bounded
+from .event_words import guess_shares, named_rates
+from .input_words import inputs_words, pair_words
+from .layout import Row
+
+#: What a search of enough runs leaves to be counted, at least, and what none needs more runs than.
+COUNTED, MOST_RUNS = 0.4, 2**50
+NO_PROOF = "no violation was found; this is not a proof of privacy"
+LITTLE = "the target ignores these inputs, or the attack cannot see what leaks"
+SAMPLING = " (within sampling error)"
+
+
+def confidence_words(confidence: float) -> str:
+    """Return a confidence in per cent, rounded down, with as many digits as tell it from certainty."""
+    return f"{100 * float(confidence_text(confidence)):.10g}% confidence"
+
+
+def bound_text(bound: float, beyond: float) -> str:
+    """Return a lower bound with two decimals, or as many as tell it from 0 and from a claim that it exceeds."""
+    text = at_least(bound, ".2f", beyond)
+    return at_least(bound, ".2g", beyond) if float(text) == 0 else text
+
+
+def answer(claim: ClaimRecord) -> str:
+    """Return line 1 behind its verdict: the target, its claim, and the bound or why there is none."""
+    return f"{visible_line(claim['name'])}: claimed {claimed_words(measure_of(claim))}{_found(claim)}"
+
+
+def _found(claim: ClaimRecord) -> str:
+    if words := answer_words(claim):
+        return words
+    if by_holm(claim):
+        return f"; {bound_words(claim)}"
+    measure = measure_of(claim)
+    unit = "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
+    # What holds at a delta holds all the more without one, so that the claim's own need not be repeated.
+    bound = bound_text(lower(claim), level(claim)) + ("" if is_epsilon(measure) else beside(measure))
+    return f"; {unit} is at least {bound} ({confidence_words(claim['confidence'])})"
+
+
+def claimed_by(claim: ClaimRecord) -> str:
+    """Return who claims it: a paper, a documentation, or an accountant; nothing of a user's own claim."""
+    source, standing, note = claim.get("source") or "", claim.get("standing"), claim.get("note") or ""
+    if not standing:
+        return note
+    if standing == "control":
+        return f"nobody: a control ({source})" if source.startswith("none") else "nobody: a control"
+    if standing == "variant":
+        return f"nobody: a variant of {source}"
+    return f"{source} (one reading of it)" if standing == "reading" else source
+
+
+def shares(seen: float, most: float | None = None) -> tuple[str, str]:
+    """Return two shares in per cent with one decimal, or as many as tell them from 0, 1 and, if larger, each other."""
+    both = (seen, seen if most is None else most)
+    for places in range(1, 8):
+        texts = [f"{100 * share:.{places}f}" for share in both]
+        honest = all(share in (0, 1) or 0 < float(text) < 100 for text, share in zip(texts, both, strict=True))
+        if honest and (both[0] <= both[1] or texts[0] != texts[1]):
+            break
+    first, second = (text.removesuffix(".0") if text in ("0.0", "100.0") else text for text in texts)
+    return f"{first}%", f"{second}%"
+
+
+def evidence(claim: ClaimRecord) -> str:
+    """Return what the attack achieved in the counted runs, and what the claim allows."""
+    counts, method = claim.get("counts") or {}, claim.get("method")
+    if is_unguessed(claim):
+        return "the attack made no guess: in the pilot runs it found nothing that tells the inputs apart"
+    if method == "variational":
+        return _evidence_of_scores(claim)
+    if (rates := named_rates(claim)) is not None:
+        here, there, most = (float(str(rates[name])) for name in ("here", "there", "most"))
+        (text, allowed), (false, _) = shares(here, most), shares(there)
+        words = f'the attack finds "{rates["name"]}" with true-positive rate {text} at false-positive rate {false}'
+        if lower(claim) == 0 and here <= most and not claim["claimed"]["delta"]:
+            return f"{words}: no better than chance" + SAMPLING * (here > there)
+        return f"{words}; {_allows(claim, here, most, allowed)}"
+    if not counts.get("guesses"):
+        return ""
+    share = counts["right"] / counts["guesses"]
+    known = guess_shares(claim)
+    text, allowed = shares(share, known["most"] if known else None)
+    words = f"{text} of the attack's guesses are right"
+    return f"{words}; {_allows(claim, share, known['most'], allowed)}" if known else words
+
+
+def _allows(claim: ClaimRecord, seen: float, most: float, allowed: str) -> str:
+    sampling = SAMPLING if seen > most and verdict_of(claim) != "FALSIFIED" else ""
+    words = claimed_words(measure_of(claim))
+    return f"{words if words.count(' ') == 1 else 'the claim'} allows {allowed}{sampling}"
+
+
+def _evidence_of_scores(claim: ClaimRecord) -> str:
+    """Return the rates at one threshold of scores that are all certified: what the claim allows there is no test."""
+    world = named_world({**claim, "method": "joint"})
+    if world is None or not world.runs or not world.others:
+        return "the bound uses all scores of the attack"
+    here, there = shares(world.hits / world.runs)[0], shares(world.misses / world.others)[0]
+    words = f'the attack finds "{world.name}" with true-positive rate {here} at false-positive rate {there}'
+    return f"{words}; the bound uses all of its scores"
+
+
+def simplest(claim: ClaimRecord) -> str:
+    """Return the simplest counterexample with the bound of its own certificate; nothing where none is simpler."""
+    for small in (claim.get("smallest_inputs"), claim.get("shrunk")):
+        if small and small.get("fresh", True) and small.get("pair"):
+            bound = small.get("lower") if small.get("measure") else small.get("epsilon_lower")
+            pair = pair_words(small["pair"], of_data=is_mechanism(claim), most=40).removeprefix("the losses of ")
+            unit = unit_of(measure_of(claim))
+            return f"{pair}; {unit} is at least {bound_text(bound or 0.0, level(claim))} here too"
+    return ""
+
+
+def cause(claim: ClaimRecord) -> str:
+    """Return why a claim is false, as a trace or its paper's reading says; or how outputs depend on inputs alone."""
+    traced, leak, untraced = claim.get("cause"), claim.get("leak"), claim.get("untraced")
+    if leak and leak.get("bypass"):
+        return str(leak["text"])
+    if verdict_of(claim) != "FALSIFIED":
+        return ""
+    if traced and traced["kind"] == "calls":
+        return str(traced["text"])
+    of_trace = traced["text"] if traced else f"NOT TRACED: {untraced}" if untraced else ""
+    return str(claim.get("false") or "; ".join(remark_lines(claim)) or of_trace)
+
+
+def fix(claim: ClaimRecord) -> str:
+    """Return what would make a false claim true."""
+    return str(claim.get("repair") or "") if verdict_of(claim) == "FALSIFIED" else ""
+
+
+def power(claim: ClaimRecord) -> str:
+    """Return what a power test detected, or that none was made and what so many runs detect at best."""
+    spot, scores = claim.get("blind_spot"), claim.get("scores")
+    if verdict_of(claim) == "FALSIFIED" or reason_of(claim) == TOO_FEW or scores:
+        return ""
+    if not spot:
+        option = "--weaken NAME" if ":" in claim["name"] else "--weaken"
+        best = f" (at best, {detectable_words(claim)})" if is_epsilon(measure_of(claim)) and lower(claim) > 0 else ""
+        return f"not measured; {option} measures it{best}"
+    what, factor, missed = weakened_words(spot.get("parameter")), spot.get("factor"), spot.get("missed")
+    if factor is None:
+        words = f"missed even when {what} {spot.get('tried') or 1:g}"
+    else:
+        words = f"detected when {what} {factor:g}" + (f"; missed at {missed:g}" if missed else "")
+    if (true_to := spot.get("true_to")) and true_to > 1:
+        words += f"; the claim is true up to {at_least(true_to, '.3g')} (exact laws)"
+    return words
+
+
+def weakened_words(parameter: str | None) -> str:
+    """Return what a power test changes, to stand before a factor."""
+    if parameter in (None, "noise") or str(parameter).startswith("1/"):
+        return "the noise is divided by"
+    return f"{parameter} is multiplied by"
+
+
+def detectable_words(claim: ClaimRecord) -> str:
+    """Return the smallest violation that so many runs detect."""
+    runs = claim.get("budget") if claim.get("method") == "anytime" else claim.get("runs")
+    caught = claim.get("detectable_epsilon")
+    words = caught_words(caught, claim["claimed"]["epsilon"])
+    found = f"epsilon {words}" if caught is not None and math.isfinite(caught) else words
+    return f"{runs or 0:,} runs detect {found}"
+
+
+def meaning(claim: ClaimRecord) -> str:
+    """Return what a verdict means: nothing behind FALSIFIED, which says it all."""
+    verdict, reason = verdict_of(claim), reason_of(claim)
+    if verdict == "SURVIVED":
+        words = NO_PROOF if lower(claim) > 0 or is_bounded(claim) else f"this audit tested little: {LITTLE}"
+        if traced := _traced(claim):
+            words = f"{words.removesuffix('; this is not a proof of privacy')}; {traced}"
+        return words + "; low-order bits were not tested (--bits)" * bool(claim.get("unread_bits"))
+    if claim.get("scores") and reason is not None:
+        return _meaning_of_scores(claim)
+    if reason == TOO_FEW:
+        return _too_few(claim)
+    if reason is None:
+        return ""
+    known = reason_words(claim).partition(": ")[2]
+    if reason == LOW_POWER and not is_exceeded(claim):
+        found = (claim.get("blind_spot") or {}).get("false_at") is not None
+        known = "no attack is known" if found else "the noise is larger than the claim needs, or no attack is known"
+    return f"not tested: {known}" + f"; {LITTLE}" * (reason == NOT_SEEN)
+
+
+def _traced(claim: ClaimRecord) -> str:
+    """Return what a trace bounds, or that it bounds nothing; nothing where none was made."""
+    upper, unit = binding(claim), unit_of(measure_of(claim))
+    if upper is not None:
+        return f"the trace bounds {unit} by {at_most(upper, '.2f')} {binding_where(claim)} (-v lists its assumptions)"
+    if claim.get("untraced"):
+        return f"NOT TRACED: {claim['untraced']}"
+    return "the trace found no bound (-v says why)" if claim.get("trace_result") else ""
+
+
+def _meaning_of_scores(claim: ClaimRecord) -> str:
+    scores = claim["scores"] or {}
+    if reason_of(claim) == TOO_FEW:
+        return f"{needed_words(scores)}; here are {scores['canaries']:,}"
+    return "all scores are equal: the attack tells nothing apart"
+
+
+def _too_few(claim: ClaimRecord) -> str:
+    needed, counted, pilot = needed_runs(claim), counted_runs(claim), claim.get("pilot_runs") or 0
+    most = f"{needed:,}" if needed else "more than 10^15"
+    words = f"a perfect attack needs {most} counted runs; this audit had {counted:,}"
+    chosen = "event" if claim.get("pair_given") else "inputs"
+    return words + (f", as choosing the {chosen} took {pilot:,}" if pilot > counted else "")
+
+
+def counted_runs(claim: ClaimRecord) -> int:
+    """Return the runs that an audit counts; of one that may stop early, those that it might have counted."""
+    if claim.get("method") == "anytime":
+        return int(claim.get("budget") or 0) - int(claim.get("pilot_runs") or 0)
+    return int((claim.get("counts") or {}).get("runs") or 0)
+
+
+def needed_runs(claim: ClaimRecord) -> int | None:
+    """Return the fewest counted runs from which a perfect attack falsifies a claim; None where that is too many."""
+    measure, alpha = measure_of(claim), 1 - claim["confidence"]
+    claimed, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    ceilings: dict[bool, Callable[[int], float]] = {
+        True: lambda runs: powers.ceiling_epsilon(runs, delta=delta, alpha=alpha),
+        False: lambda runs: certificates.ceiling(measure_from_json(measure), runs, alpha=alpha),
+    }
+    most = ceilings[is_epsilon(measure)]
+    if claim.get("method") == "anytime":
+        most = lambda runs: sequential.ceiling_epsilon(claimed, runs, delta=delta, alpha=alpha)  # noqa: E731
+    low, high = 1, 2
+    while most(high) <= level(claim):
+        low, high = high, 2 * high
+        if high > MOST_RUNS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if most(middle) > level(claim) else (middle, high)
+    return high
+
+
+def enough_runs(claim: ClaimRecord) -> int | None:
+    """Return the smallest 1, 2 or 4 times a power of ten from which an audit has the counted runs that it needs."""
+    needed, pilot = needed_runs(claim), int(claim.get("pilot_runs") or 0)
+    if needed is None:
+        return None
+    rounds = (digit * 10**power for power in range(1, 17) for digit in (1, 2, 4))
+    return next((runs for runs in rounds if runs * COUNTED >= needed and runs - pilot >= needed), None)
+
+
+def next_step(claim: ClaimRecord) -> str:
+    """Return what to do next, where there is something to try."""
+    reason, verdict, scores = reason_of(claim), verdict_of(claim), claim.get("scores")
+    if scores:
+        return _next_of_scores(claim)
+    others = "--left and --right, or --inputs" if is_mechanism(claim) else "--pair, --inputs"
+    if verdict == "FALSIFIED":
+        own = ":" in claim["name"] and not cause(claim) and claim.get("replayable") is not False
+        return "--trace names the line of code and the noise that it needs" if own else ""
+    if reason == TOO_FEW:
+        enough = enough_runs(claim)
+        given = "--left and --right" if is_mechanism(claim) else "--pair"
+        pair = "" if claim.get("pair_given") else f"; or give the inputs with {given}"
+        return (f"--runs {enough}" if enough else "no affordable number of runs tests so large a claim") + pair
+    if reason == LOW_POWER:
+        return "try more runs" if is_exceeded(claim) else _other_parameter(claim)
+    nothing = verdict == "SURVIVED" and lower(claim) == 0 and not is_bounded(claim)
+    if reason in (NOT_SEEN, HIDDEN) or nothing:
+        return f"try {'' if is_mechanism(claim) else 'more rounds, '}other inputs ({others}) or more runs"
+    return ""
+
+
+def _other_parameter(claim: ClaimRecord) -> str:
+    """Return how a parameter is named that sets more noise, where a power test took it to set less."""
+    spot = claim.get("blind_spot") or {}
+    name = spot.get("parameter") or "noise"
+    if name == "noise" or spot.get("false_at") is not None or spot.get("true_to"):
+        return ""
+    other = name.removeprefix("1/") if name.startswith("1/") else f"1/{name}"
+    return f"if more of {name} is more noise, use --weaken {other}"
+
+
+def _next_of_scores(claim: ClaimRecord) -> str:
+    scores = claim["scores"] or {}
+    if scores.get("reversed"):
+        return "try -score: a higher score means included, and here the lower side tells more"
+    if reason_of(claim) == TOO_FEW and scores.get("needed") is not None:
+        more = "use more trainings" if claim["design"] == INDEPENDENT else "use more canaries, or several trainings"
+        return f"{more}: their scores are audited together"
+    return ""
+
+
+def canaries(claim: ClaimRecord) -> str:
+    """Return how many canaries were scored, and whether each had a coin of its own."""
+    scores = claim.get("scores")
+    if not scores:
+        return ""
+    words = f"{canaries_words(claim['design'], scores)}, {scores['inserted']:,} of them included"
+    half = "; each canary has a coin of its own: a random half is not that"
+    return words + half * is_half(claim["design"], scores)
+
+
+def rows(claim: ClaimRecord) -> list[Row]:
+    """Return the labels of a claim with their sentences, in their order; those without one are empty."""
+    scores = claim.get("scores")
+    return [
+        ("Claimed by", claimed_by(claim)),
+        ("Evidence", evidence(claim)),
+        ("Canaries", canaries(claim)),
+        ("Assumes", "; ".join(scores["assumes"]) if scores else ""),
+        ("Inputs", "" if scores else inputs_words(claim)),
+        ("Simplest", simplest(claim)),
+        ("Cause", cause(claim)),
+        ("Fix", fix(claim)),
+        ("Power", power(claim)),
+        ("Meaning", meaning(claim)),
+        ("Next", next_step(claim)),
+        ("Reproduce", claim.get("replay") or ""),
+    ]
