@@ -52,6 +52,9 @@ _REPLAYED = 64
 _COMPARED, _COMPARED_ONE_BY_ONE = 256, 32
 #: Numbers of a whole block that are compared, at most: a wide output has fewer runs.
 _CELLS = 2**22
+#: The most columns that are compared, evenly over a wide output: each takes a millisecond. The columns that an event
+#: reads are tested again in every block that certifies (`check_neighbours`).
+_MOST_ROWS = 1024
 #: Last arms, or coordinates of points, of a learner in which the runs of a whole block are compared.
 _LAST = 12
 #: The false-alarm probability of the test on one certification block: there may be millions of blocks.
@@ -279,6 +282,7 @@ def check_block(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
 def _ranks(outputs: Outputs) -> Floats:
     """Return the columns of the encoded outputs by rank, (columns, runs): finite, and no matter how large."""
     columns = Encoder.fit(outputs)(outputs)
+    columns = columns[:: -(-len(columns) // _MOST_ROWS) or 1]
     ranks = [np.unique(column, return_inverse=True)[1] for column in columns]
     return np.array([row for row in ranks if row.any()], dtype=np.float64).reshape(-1, columns.shape[1])
 

@@ -25,6 +25,8 @@ MOST_SPECIALS = 8
 #: Whole numbers whose median is so many spreads or less from either end of what their bits can hold may be masks of
 #: bits, and the bits of a float.
 FILLING, FLOAT_BITS = 8, 53
+#: The most numbers of plain columns that are sorted together, which bounds the memory.
+TOGETHER = 2**20
 #: The shares of a column's numbers below its quartiles and its median.
 QUARTERS = np.array([0.25, 0.5, 0.75])
 
@@ -86,6 +88,28 @@ class Column:
             centre = _between(rest, centre)
         return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, whole, bits)
 
+    @classmethod
+    def of_each(cls, columns: Floats) -> list[Column]:
+        """Look at training columns, (columns, runs): at plain ones together, whose numbers are finite and differ."""
+        if columns.shape[1] < 2:
+            return list(map(cls.of, columns))
+        found: list[Column] = []
+        step = max(1, TOGETHER // max(1, columns.shape[1]))
+        for start in range(0, len(columns), step):
+            found += cls._of_some(columns[start : start + step])
+        return found
+
+    @classmethod
+    def _of_some(cls, columns: Floats) -> list[Column]:
+        ordered = np.sort(columns, axis=1)
+        low, high = ordered[:, 0], ordered[:, -1]
+        plain = (ordered[:, 1:] > ordered[:, :-1]).all(axis=1) & (low >= -LARGE) & (high <= LARGE)
+        with np.errstate(invalid="ignore"):
+            plain &= (high - low >= SMALL) & (ordered != np.rint(ordered)).any(axis=1)
+        looked = iter(_quartiles(ordered[plain]))
+        none = np.empty(0)
+        return [cls(none, False, *next(looked)) if here else cls.of(columns[i]) for i, here in enumerate(plain)]
+
     def look(self, column: Floats) -> Floats:
         """Return the numbers as features take them: finite, special values at the centre."""
         shown = _transformed(self.transform, column)
@@ -104,16 +128,27 @@ class Column:
 
 
 def of_sorted(ordered: Floats, shares: Floats) -> Floats:
-    """Return the quantiles of sorted numbers, as `np.quantile` does, which takes ten times as long for few of them."""
-    at = shares * (ordered.size - 1)
+    """Return the quantiles of numbers that are sorted along their first axis.
+
+    They are those of `np.quantile`, which takes ten times as long for few of them.
+    """
+    at = shares * (len(ordered) - 1)
     low = at.astype(np.intp)
-    part, first, then = at - low, ordered[low], ordered[np.minimum(low + 1, ordered.size - 1)]
+    part = (at - low).reshape(-1, *(1,) * (ordered.ndim - 1))
+    first, then = ordered[low], ordered[np.minimum(low + 1, len(ordered) - 1)]
     return np.where(part < 0.5, first + (then - first) * part, then - (then - first) * (1 - part))
 
 
 def equal(numbers: Floats, value: float) -> NDArray[np.bool_]:
     """Return which of the numbers are the value; nan equals itself."""
     return np.isnan(numbers) if math.isnan(value) else numbers == value
+
+
+def _quartiles(ordered: Floats) -> list[tuple[float, float]]:
+    """Return the median of each sorted row, and half the distance of its quartiles."""
+    low, centre, high = of_sorted(ordered.T, QUARTERS)
+    spread = (high - low) / 2
+    return list(zip(centre.tolist(), np.where(spread > 1 / LARGE, spread, 1.0).tolist(), strict=True))
 
 
 def _counted(ordered: Floats) -> tuple[Floats, NDArray[np.int64]]:

@@ -23,6 +23,7 @@ from .features import Outputs
 from .places import (
     BY_ID,
     FROM_END,
+    MOST_NUMBERS,
     NO_SCALARS,
     ORDER,
     Bag,
@@ -207,7 +208,7 @@ class Encoder:
         """Learn the places and the categories."""
         shape, numbers = vectors(outputs)
         if numbers is not None:
-            check_width(len(numbers))
+            check_width(len(numbers), MOST_NUMBERS)
             return cls(shape, tuple(_place_of_row((i,) if shape else (), row) for i, row in enumerate(numbers)))
         rows = rows_of(outputs)
         seen: dict[Path, _Seen] = defaultdict(_Seen)

@@ -6,6 +6,7 @@ evidence from. Features are finite, whatever the columns hold.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded
 from ..statistics.digits import exactly
-from .columns import REPEATS, Column, equal
+from .columns import LARGE, REPEATS, Column, equal
 
 #: The most columns that are used for order statistics.
 MOST_SORTED = 12
@@ -56,10 +57,16 @@ class Columns:
     @cached_property
     def clean(self) -> Floats:
         """The columns with every value that is no ordinary number at the column's centre: finite, (columns, runs)."""
-        return np.stack([self.clean_row(i) for i in range(len(self.columns))])
+        clean = np.where(np.isfinite(self.columns), np.clip(self.columns, -LARGE, LARGE), self.features.centres)
+        for i in self.features.special:
+            clean[i] = self.clean_row(i)
+        return clean
 
     def clean_row(self, index: int) -> Floats:
         """Return one row of `clean`, (runs,): a score may need few."""
+        if "clean" in self.__dict__:
+            row: Floats = self.clean[index]
+            return row
         return self.once(("clean", index), lambda: self.features.columns[index].look(self.columns[index]))
 
     def kinds(self, index: int) -> NDArray[np.uint8]:
@@ -88,6 +95,10 @@ class Columns:
                 np.fmin(least, self.numbers(i), out=least)
         return least
 
+    def clipped(self, reach: float) -> Floats:
+        """Return the columns around their centres, those so many spreads away as 1 or -1, (columns, runs)."""
+        return self.once(("clipped", reach), lambda: _clipped(self.clean, self.features.columns, reach))
+
     @cached_property
     def signs(self) -> Floats:
         """The columns around their centres, clipped to a tenth of their spread."""
@@ -101,12 +112,12 @@ class Columns:
     @cached_property
     def steps(self) -> Floats:
         """The differences of neighbouring columns, the first from 0."""
-        return np.stack([self.step_row(i) for i in range(len(self.columns))])
+        return rounded(np.diff(self.clean, axis=0, prepend=0.0))  # equal steps are equal but for the last bits
 
     def step_row(self, index: int) -> Floats:
         """Return one row of `steps`, (runs,)."""
         before = self.clean_row(index - 1) if index else 0.0
-        return rounded(self.clean_row(index) - before)  # equal steps are equal but for the last bits
+        return rounded(self.clean_row(index) - before)
 
     @cached_property
     def step_signs(self) -> Floats:
@@ -180,11 +191,10 @@ class LabelledColumns(Columns):
         return np.tile(taken, 2) if self.coupled else taken
 
 
-def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:
-    centre = np.array([[c.centre] for c in columns])
-    spread = np.array([[c.spread] for c in columns])
-    clipped: Floats = np.clip((rows - centre) / (0.1 * spread), -1, 1)
-    return clipped
+def _clipped(rows: Floats, columns: Sequence[Column], reach: float = 0.1) -> Floats:
+    clipped: Floats = rows - np.array([[c.centre] for c in columns])
+    clipped /= reach * np.array([[c.spread] for c in columns])
+    return np.clip(clipped, -1, 1, out=clipped)
 
 
 Feature = Callable[[Columns], Floats]
@@ -199,21 +209,48 @@ class Features:
         Training outputs. Constant columns are dropped.
     """
 
-    def __init__(self, columns: Floats) -> None:
-        looked = [Column.of(row) for row in columns]
+    def __init__(self, columns: Floats, names: Sequence[str] | None = None) -> None:
+        looked = Column.of_each(columns)
         self.kept = [i for i, column in enumerate(looked) if not (column.discrete and column.values.size == 1)]
         self.columns = [looked[i] for i in self.kept]
+        self.called = [names[i] if names else f"column {i + 1}" for i in self.kept]
         self.discrete = all(column.discrete for column in self.columns)
         self.steps: list[Column] = []
-        self.names: list[str] = []
-        self.rows: list[Feature] = []
         self.wide = [i for i, column in enumerate(self.columns) if not column.discrete]
         view = self.view(columns)
         self.repeat, self.present = self._of_sets(view)
-        if self.kept:
-            if len(self.kept) > 1 and not self.discrete:
-                self.steps = [Column.of(view.step_row(i)) for i in range(len(self.kept))]
-            self.names, self.rows = map(list, zip(*self._list(), strict=True))
+        if len(self.kept) > 1 and not self.discrete:
+            self.steps = Column.of_each(view.steps)
+
+    @cached_property
+    def centres(self) -> Floats:
+        """The centre of each column, (columns, 1)."""
+        return np.array([[column.centre] for column in self.columns]).reshape(-1, 1)
+
+    @cached_property
+    def special(self) -> list[int]:
+        """The columns that features show in another way than number by number."""
+        return [i for i, one in enumerate(self.columns) if one.transform or (not one.discrete and one.values.size)]
+
+    @property
+    def varied(self) -> list[int]:
+        """The columns whose numbers repeat, or are whole: each has features that say more than its order does."""
+        return [i for i, one in enumerate(self.columns) if one.values.size or one.whole]
+
+    @cached_property
+    def named(self) -> list[tuple[str, Feature]]:
+        """All features with their names."""
+        return list(self._list()) if self.kept else []
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of all features."""
+        return [name for name, _ in self.named]
+
+    @cached_property
+    def rows(self) -> list[Feature]:
+        """All features."""
+        return [feature for _, feature in self.named]
 
     @property
     def with_specials(self) -> list[int]:
@@ -243,22 +280,39 @@ class Features:
         return repeat, set(values[often[(times[often] >= REPEATS) & np.isfinite(values[often])]].tolist())
 
     def _list(self) -> Iterator[tuple[str, Feature]]:
-        names = [f"column {i + 1}" for i in self.kept]
+        for i in range(len(self.columns)):
+            yield from self.of_column(i)
+        if len(self.columns) > 1:
+            yield from self._sums()
+            if not self.discrete:
+                yield from (*self._steps(), *self._orders())
+
+    @cached_property
+    def _bit_by_bit(self) -> bool:
         category = len(self.columns) == 1 and self.with_specials  # that repeats itself: it is worth more than its bits
-        bit_by_bit = not category and sum(len(column.bits) for column in self.columns) <= MOST_BITS
-        for i, (name, column) in enumerate(zip(names, self.columns, strict=True)):
-            yield name, partial(_row, "clean", i)
-            if not column.discrete:
-                yield f"side of {name}", partial(_row, "signs", i)
-                # Noise may have moved whole numbers by even ones alone, or they are masks of bits.
-                for bit in column.bits if bit_by_bit else column.bits[:1]:
-                    yield f"bit {bit} of {name}" if bit else f"parity of {name}", partial(_bit, i, bit)
-            if column.values.size > 2 or not column.discrete:
-                for value in column.values:
-                    yield f"{name} is {exactly(value)}", partial(_equals, i, float(value))
-        count = len(self.columns)
-        if count == 1:
-            return
+        return not category and sum(len(column.bits) for column in self.columns) <= MOST_BITS
+
+    def of_column(self, i: int) -> Iterator[tuple[str, Feature]]:
+        """Yield the features of one column."""
+        name, column = self.called[i], self.columns[i]
+        yield name, partial(_row, "clean", i)
+        if not column.discrete:
+            yield f"side of {name}", partial(_row, "signs", i)
+            # Noise may have moved whole numbers by even ones alone, or they are masks of bits.
+            for bit in column.bits if self._bit_by_bit else column.bits[:1]:
+                yield f"bit {bit} of {name}" if bit else f"parity of {name}", partial(_bit, i, bit)
+        if column.values.size > 2 or not column.discrete:
+            for value in column.values:
+                yield f"{name} is {exactly(value)}", partial(_equals, i, float(value))
+
+    def of_all(self) -> Iterator[tuple[str, Feature]]:
+        """Yield what all columns are together, steps between neighbours left out."""
+        if len(self.columns) > 1:
+            yield from self._sums()
+            if not self.discrete:
+                yield from self._orders()
+
+    def _sums(self) -> Iterator[tuple[str, Feature]]:
         for half, which in enumerate(("first", "second")):
             yield f"sum of the {which} half", partial(_row, "halves", half)
             yield f"square of the {which} half's sum", partial(_square_of_half, half)
@@ -269,17 +323,24 @@ class Features:
         if self.discrete:
             yield "largest", lambda view: view.clean.max(axis=0)
             yield "smallest", lambda view: view.clean.min(axis=0)
-            return
-        yield "sum of the sides", lambda view: view.signs.sum(axis=0)
-        yield "sum of the steps' sides", lambda view: view.step_signs.sum(axis=0)
+        else:
+            yield "sum of the sides", lambda view: view.signs.sum(axis=0)
+            yield "sum of the steps' sides", lambda view: view.step_signs.sum(axis=0)
+
+    def _steps(self) -> Iterator[tuple[str, Feature]]:
+        names, count = self.called, len(self.columns)
         yield from ((f"step to {names[i]}", partial(_row, "steps", i)) for i in range(1, count))
         yield from ((f"side of the step to {names[i]}", partial(_row, "step_signs", i)) for i in range(count))
+
+    def _orders(self) -> Iterator[tuple[str, Feature]]:
+        count = len(self.columns)
         places = range(count) if count <= MOST_SORTED else (0, count - 1)
-        yield from ((f"{i + 1} of {count} in order of size", partial(_row, "ordered", i)) for i in places)
+        yield from ((f"{i + 1} of {count} in order of size", partial(_in_order_of_size, i)) for i in places)
         if self.repeat:
             yield "how many repeat others", lambda view: view.repeats
-        special = {float(v) for c in self.columns for v in c.values if not np.isnan(v)}
-        for value in sorted(special | self.present):
+        special = Counter(float(v) for c in self.columns for v in c.values if not np.isnan(v))
+        many = [value for value, _ in special.most_common(MOST_PRESENT)]
+        for value in sorted({*many, *self.present}):
             yield f"how many are {exactly(value)}", partial(_times, value)
         yield "how many are nan", lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
         yield "position of the first number", lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
@@ -290,6 +351,13 @@ def _row(name: str, index: int, view: Columns) -> Floats:
         return view.clean_row(index) if name == "clean" else view.sign_row(index)
     row: Floats = getattr(view, name)[index]
     return row
+
+
+def _in_order_of_size(place: int, view: Columns) -> Floats:
+    if len(view.clean) > MOST_SORTED:
+        row: Floats = view.clean.max(axis=0) if place else view.clean.min(axis=0)
+        return row
+    return _row("ordered", place, view)
 
 
 def _equals(index: int, value: float, view: Columns) -> Floats:

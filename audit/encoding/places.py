@@ -20,8 +20,9 @@ from .objects import category, plain
 
 #: The most levels of nesting.
 MOST_LEVELS = 50
-#: The most numbers that one output may hold side by side: with more even the smallest audit takes minutes.
-MOST_COLUMNS = 2**14
+#: The most values that one output may hold side by side, and the most numbers of a vector: with more even the smallest
+#: audit takes minutes.
+MOST_COLUMNS, MOST_NUMBERS = 2**14, 2**17
 #: Where the places of a dictionary's keys stand, beside its keys and values; the records of a table, by their ids; and
 #: the last parts of a list by how far they are from its end, the most of them.
 ORDER, BY_ID, FROM_END, MOST_FROM_END = -1, -2, -3, 4
@@ -157,11 +158,11 @@ def placed(outputs: Sequence[object]) -> Iterator[Placed]:
     return within((), np.arange(len(outputs)), outputs)
 
 
-def check_width(columns: int) -> None:
+def check_width(columns: int, most: int = MOST_COLUMNS) -> None:
     """Raise LearnerError for outputs that are too wide to be audited in any reasonable time."""
-    if columns > MOST_COLUMNS:
+    if columns > most:
         raise LearnerError(
-            f"the mechanism returned an output of {columns:,} columns, more than the {MOST_COLUMNS:,} that an audit "
+            f"the mechanism returned an output of {columns:,} columns, more than the {most:,} that an audit "
             "reads: return fewer, such as those that one record changes"
         )
 

@@ -19,6 +19,7 @@ from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.independence import check_independence, check_neighbours, check_replay
 from ..attacks.outputs.float_leaks import BitColumns, Preimages
 from ..attacks.outputs.learned import OutputAttack, on_outputs
+from ..attacks.outputs.narrowing import WIDE, Narrowed
 from ..attacks.outputs.output_attacks import attacks_on
 from ..attacks.protocol import NoEvidence
 from ..encoding.encoder import Encoder, has_floats
@@ -88,8 +89,10 @@ class _Encoded:
     def of(
         cls, encoder: Callable[[Outputs], Floats], outputs: Outputs, left: NDArray[np.bool_], *, bits: bool = False
     ) -> _Encoded:
-        """Encode the runs."""
+        """Encode the runs; of wide outputs what tells the inputs apart is kept."""
         columns = encoder(outputs)
+        if len(columns) > WIDE:
+            return cls(*Narrowed.fit(encoder, columns, left), bits)
         return cls(encoder, Features(columns).view(columns).labelled(left), bits)
 
 

@@ -22,9 +22,10 @@ from ...learners.protocol import LearnerError
 from ...learners.scalar import GLOBAL_CURE, OS_CURE
 from ...mechanisms.draws import Draws
 from ...mechanisms.view import View
+from ..encoding.encoder import vectors
 from ..encoding.features import Outputs
 from ..encoding.objects import plain
-from ..encoding.places import as_text, scalars
+from ..encoding.places import MOST_NUMBERS, as_text, check_width, scalars
 from .attributes import AttributesError
 from .call_limit import SlowCallError
 from .data import UnreadableDataError, from_json, key_of, shown, to_json
@@ -210,9 +211,11 @@ def _expected(runs: int) -> str:
 
 def comparable(outputs: Outputs) -> object:
     """Return outputs as what is equal where they are, nan included."""
-    if isinstance(outputs, np.ndarray):
-        return outputs.dtype.str, outputs.shape, outputs.tobytes()
-    return as_text(outputs)
+    shape, numbers = vectors(outputs)
+    if numbers is None:
+        return as_text(list(outputs))
+    check_width(len(numbers), MOST_NUMBERS)
+    return shape, numbers.dtype.str, numbers.shape, numbers.tobytes()
 
 
 def paired_outputs_differ(mechanism: object, pair: DataPair, key: tuple[int, int, int], block: int, runs: int) -> bool:

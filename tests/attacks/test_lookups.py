@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from overclaim.audit.attacks.outputs.binned_regressions import NUDGE, STRETCH, UNIFORM, Coded, CodedRuns, _bins
 from overclaim.audit.attacks.outputs.count_tables import kinds_of
-from overclaim.audit.attacks.outputs.output_attacks import SCREENED_SHARES
+from overclaim.audit.attacks.outputs.screening import SCREENED_SHARES
 from overclaim.audit.encoding.columns import (
     FEW_VALUES,
     MOST_SPECIALS,

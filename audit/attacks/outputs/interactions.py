@@ -174,7 +174,7 @@ class Interacting(Logistic):
 
     def rows_of(self, train: LabelledColumns) -> list[Feature]:
         """Return the features, and the log odds of every code."""
-        return [*train.features.rows, *(_Counted.of(code, train) for code in self.codes)]
+        return [*train.features.rows, *(Counted.of(code, train) for code in self.codes)]
 
     def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
         """Return the log odds by features (runs, features)."""
@@ -182,14 +182,14 @@ class Interacting(Logistic):
 
 
 @dataclass(frozen=True)
-class _Counted:
+class Counted:
     """The log ratio of counts of a code."""
 
     code: Code
     table: Floats
 
     @classmethod
-    def of(cls, code: Code, train: LabelledColumns) -> _Counted:
+    def of(cls, code: Code, train: LabelledColumns) -> Counted:
         """Count, and shrink towards even odds as much as the runs say."""
         codes = code(train)
         worth = worth_of(np.full(code.size, 0.5), codes, train.left) / 2
@@ -220,12 +220,15 @@ def interactions(train: LabelledColumns) -> tuple[Code, ...]:
 
 def _cells(train: LabelledColumns, rare: float) -> Iterator[tuple[float, Cells]]:
     """Yield the pairs of columns whose cells say most: by counts of all pairs of cells."""
-    columns = range(len(train.features.columns))
-    most, rough = max(2, WIDTH // len(columns)), train.thinned(COMPARED_RUNS)
-    bins = [Bins.of(rough, i, discrete=most, numbers=min(most, COARSE_BINS)) for i in columns]
-    ends = np.cumsum([one.size for one in bins])
-    bins = bins[: int(np.searchsorted(ends, MOST_CELLS, "right"))]
-    starts, width = np.append(0, ends[: len(bins)]), int(ends[len(bins) - 1])
+    count, rough = len(train.features.columns), train.thinned(COMPARED_RUNS)
+    most, bins, ends = max(2, WIDTH // count), list[Bins](), [0]
+    for index in range(count):
+        one = Bins.of(rough, index, discrete=most, numbers=min(most, COARSE_BINS))
+        if ends[-1] + one.size > MOST_CELLS:
+            break
+        bins.append(one)
+        ends.append(ends[-1] + one.size)
+    starts, width = np.array(ends), ends[-1]
     few = train.thinned(max(FEWEST_RUNS, min(SCREENED, MOST_PRODUCTS // width**2)))
     hot = np.zeros((few.left.size, width), dtype=np.float32)  # whole numbers, whose sums are exact in any order
     for start, one in zip(starts, bins, strict=False):

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
-import numpy as np
-
-from ....mechanisms.draws import Floats
-from ...encoding.columns import of_sorted
-from ...encoding.features import LabelledColumns, Labels
-from ...statistics.bounds.rounding import best
+from ...encoding.features import LabelledColumns
 from .binned_regressions import BinnedRegression
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ByCategory, Patterns, Table
 from .interactions import Interacting, interactions
-from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature
+from .learned import Boosting, Histogram, OutputAttack, SingleFeature
 from .parities import Parities
 from .regressions import Logistic, OnAll, OnColumns, OnFew
+from .screening import screen
 
-#: Where there are so many times the screened runs, the better features are screened again on as many more.
-MANY = 8
-#: Between which shares of its values the bins of a feature that is screened are: finer in its tails, for what is rare.
-SCREENED_SHARES = np.concatenate([0.5 ** np.arange(8, 4, -1), np.arange(1, 16) / 16, 1 - 0.5 ** np.arange(5, 9)])
 #: Training runs below which trees are not grown: they would learn the luck of the runs.
 FEWEST_BOOSTED = 8000
 #: With fewer runs for each feature, a regression is better on all features or on few by the luck of the half that it
@@ -73,45 +62,3 @@ def attacks_on(train: LabelledColumns, *, thorough: bool) -> list[OutputAttack]:
     if thorough and not several and not outcomes and len(features.columns) > 1 and train.left.size >= FEWEST_BOOSTED:
         worth.append(Boosting())
     return worth
-
-
-def screen(train: LabelledColumns, most: int) -> dict[int, float]:
-    """Return the features that tell the worlds apart best, and the sign of each whose best tail is of its own world.
-
-    They are best by information over all bins, or by their best tail. All are looked at on few runs, and the better
-    ones again where there are many: weak evidence needs them.
-    """
-    rows = list(range(len(train.features.rows)))
-    step = -(-train.left.size // SCREENED)
-    if step >= MANY:
-        rows = list(_best_rows(train.every(step), rows))[: len(rows) // 4 + most]
-        step = -(-step // MANY)
-    return dict(list(_best_rows(train.every(step), rows).items())[:most])
-
-
-def _best_rows(train: LabelledColumns, rows: Sequence[int]) -> dict[int, float]:
-    """Return some features with their signs, best first, by either criterion in turn."""
-    told = [_told(train.features.rows[i](train), train.left) for i in rows]
-    orders = np.argsort([[-one[k] for one in told] for k in (0, 1)], kind="stable")
-    return {rows[i]: told[i][2] for i in dict.fromkeys(orders.T.ravel().tolist())}
-
-
-def _told(values: Floats, left: Labels) -> tuple[float, float, float]:
-    """Return what bins of a feature say, what its best tail says, and the sign with which that is of its own world.
-
-    Of many bins more is said by chance: as much as there are, less one.
-    """
-    edges = of_sorted(np.sort(values), SCREENED_SHARES)
-    # Values that come often have a bin of their own.
-    edges = np.unique(np.concatenate([edges, np.nextafter(edges, np.inf), [-np.inf, np.inf]]))
-    counts = np.diff([np.searchsorted(np.sort(values[world]), edges) for world in (left, ~left)])
-    counts = counts[:, counts.any(axis=0)]
-    both = counts + 0.5
-    information = float(np.sum((both[0] - both[1]) ** 2 / both.sum(axis=0))) - (both.shape[1] - 1)
-    if both.shape[1] == 1:
-        return information, -math.inf, 1.0
-    tails = np.stack([np.cumsum(counts, axis=1)[:, :-1], np.cumsum(counts[:, ::-1], axis=1)[:, :-1]], axis=1) + 0.5
-    ratios = np.log(tails[0] / tails[1])
-    surely = np.abs(ratios) - 2 * np.sqrt((1 / tails).sum(axis=0))
-    upper, place = np.unravel_index(best(surely), surely.shape)
-    return information, float(surely.max()), float(np.sign(ratios[upper, place]) * (1 if upper else -1)) or 1.0

@@ -8,8 +8,9 @@ from scipy import special
 
 from overclaim.audit.attacks.outputs.count_tables import ByCategory, Patterns, Table
 from overclaim.audit.attacks.outputs.learned import worth_of
-from overclaim.audit.attacks.outputs.output_attacks import attacks_on, screen
+from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.attacks.outputs.regressions import Logistic
+from overclaim.audit.attacks.outputs.screening import screen
 from overclaim.audit.attacks.protocol import log_losses
 from overclaim.audit.encoding.columns import Column
 from overclaim.audit.encoding.features import Features
