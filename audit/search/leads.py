@@ -107,8 +107,9 @@ def beside_decisions(space: Space, answer: Answer, rng: np.random.Generator, mos
             middle = (low + high) // 2
             low, high = (middle, high) if decided(steps[middle], 0) == said[i] else (low, middle)
         if all(decided(steps[low], run) != decided(steps[high], run) for run in range(FLIPS)):
-            candidate = space.candidate_of(steps[low], steps[high])
-            found.setdefault(candidate.key, candidate)
+            candidate = space.beside(steps[low], steps[high])
+            if candidate is not None:
+                found.setdefault(candidate.key, candidate)
         if len(found) == LEADS:
             break
     return sorted(found.values(), key=lambda one: one.cost)

@@ -76,8 +76,11 @@ class Space(Protocol):
     def poles(self, rng: np.random.Generator) -> list[Any]:
         """Return data sets that are unlike each other; none where single ones are not known."""
 
-    def between(self, left: Any, right: Any) -> list[Any]:
+    def between(self, left: Any, right: Any) -> Sequence[Any]:
         """Return a way from one data set to another whose steps are neighbours; none where there is no such way."""
+
+    def beside(self, left: Any, right: Any) -> Candidate | None:
+        """Return the pair of two steps; None where they leave the domain, or are no neighbours after all."""
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
@@ -146,9 +149,13 @@ class Drawn:
         """Return none: pairs alone are known."""
         return []
 
-    def between(self, left: Any, right: Any) -> list[Any]:
+    def between(self, left: Any, right: Any) -> Sequence[Any]:
         """Return none."""
         return []
+
+    def beside(self, left: Any, right: Any) -> Candidate | None:
+        """Return none."""
+        return None
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs that were drawn."""

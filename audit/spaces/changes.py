@@ -47,7 +47,8 @@ def zeroed(record: Any) -> Any:
     return record
 
 
-def _zero(relation: Relation, record: Any) -> Any:
+def zero_of(relation: Relation, record: Any) -> Any:
+    """Return what a record becomes where the relation makes it zero."""
     return with_user_of(record, zeroed(record)) if relation.unit == "user" else zeroed(record)
 
 
@@ -157,7 +158,7 @@ class Changes:
             data = _with(here, {i: self._put(here.record(i), mine) for i in places})
             here = records_of(data)
         if relation.change == "zero":
-            return data, _with(here, {i: _zero(relation, here.record(i)) for i in places})
+            return data, _with(here, {i: zero_of(relation, here.record(i)) for i in places})
         alike = draw() if rng.random() < ALIKE else None
         new = {i: self._put(here.record(i), draw() if alike is None else alike) for i in places}
         return data, _with(here, new)
@@ -262,7 +263,7 @@ def _fault(relation: Relation, left: object, right: object) -> str:
         return f"they differ in records {listed}"
     if relation.change == "zero":
         sides = [(ours, other), (theirs, mine)]
-        if not any(all(_key(_zero(relation, one.record(i))) == keys[i] for i in places) for one, keys in sides):
+        if not any(all(_key(zero_of(relation, one.record(i))) == keys[i] for i in places) for one, keys in sides):
             return f"neither side is zero in records {listed}"
     if relation.unit == "feature" and places:
         return _features_fault(ours.record(places[0]), theirs.record(places[0]))

@@ -25,10 +25,9 @@ from .mutations import Known, mutated
 from .neighbours import OF_ONE_RECORD, Domain, Neighbours, made_by
 from .records import Records, UnfitError, features_of, records_of, with_feature
 from .simple_values import DIGITS, with_simpler_values
+from .ways import way
 
 ADD_REMOVE = Relation.parse("add-remove")
-#: The relations by which a record becomes any other.
-REPLACING = (Relation.parse("replace"),)
 #: Data sets of equal records, and others, between which decisions are looked for.
 CONSTANT, OTHERS = 8, 4
 #: The most different records of the drawn data sets that are kept.
@@ -323,24 +322,15 @@ class Related:
                 found += [data] if self._fits(data) else []
         return [*found, *(self._base(rng) for _ in range(OTHERS))]
 
-    def between(self, left: object, right: object) -> list[Any]:
-        """Return a way from one data set to another, by one record at a time; none of other relations."""
-        ours, theirs = map(self.neighbours.records_of, (left, right))
-        if self._comes_and_goes:
-            fewest = self.neighbours.fewest
-            if fewest:
-                return []
-            down = [ours.take(range(size)) for size in range(ours.size, 0, -1)]
-            steps = [*down, *(theirs.take(range(size)) for size in range(theirs.size + 1))]
-        elif isinstance(self.relation, Relation) and self.relation in REPLACING and ours.size == theirs.size:
-            steps = [left]
-            with suppress(UnfitError):
-                for i in range(ours.size):
-                    steps.append(records_of(steps[-1]).put(i, theirs.record(i)))
-        else:
-            return []
-        different = [one for one, before in zip(steps, [None, *steps], strict=False) if key_of(one) != key_of(before)]
-        return different if all(map(self._fits, different)) else []
+    def between(self, left: object, right: object) -> Sequence[Any]:
+        """Return a way from one data set to another; none where a function says what neighbours are."""
+        known = Relation.parse("user") if self.neighbours.of_users else self.relation
+        return way(known, left, right, self.neighbours.fewest) if isinstance(known, Relation) else []
+
+    def beside(self, left: object, right: object) -> Candidate | None:
+        """Return the pair of two steps; None where they leave the domain, or are no neighbours after all."""
+        fits = key_of(left) != key_of(right) and self._fits(left) and self._fits(right)
+        return self.candidate_of(left, right) if fits and self._are_near(left, right) else None
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
@@ -354,8 +344,7 @@ class Related:
         if not self.known.exact:
             return
         for left, right in with_simpler_values(candidate.left, candidate.right):
-            fits = key_of(left) != key_of(right) and self._fits(left) and self._fits(right)
-            yield self.candidate_of(left, right) if fits and self._are_near(left, right) else None
+            yield self.beside(left, right)
 
     def _are_near(self, left: object, right: object) -> bool:
         """Tell whether two inputs are neighbours."""

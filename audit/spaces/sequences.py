@@ -26,17 +26,19 @@ from ..play.rounds import (
     differing,
     is_drawn,
     shows_nothing,
+    user_of,
 )
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw
 from .extremes import extremes
 from .mutations import Known, mutated
 from .neighbours import Domain, made_by
-from .related import CONSTANT, FILLED, MUTATED, OTHERS, REPLACING, Related
+from .related import CONSTANT, FILLED, MUTATED, OTHERS, Related
 from .simple_values import DIGITS, with_simpler_values
+from .ways import groups, line
 
 #: Any round in the place of another, in both inputs.
-REPLACE = RoundRelation(Relation.parse("replace"))
+REPLACE, LOSSES = (RoundRelation(Relation.parse(name)) for name in ("replace", "replace-losses"))
 #: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
 FEW, SIMPLE = 8, 6
 #: Sequences that a strategy is asked for, more than data sets are: an odd number among many is drawn rarely.
@@ -119,9 +121,13 @@ class Checked:
         """Return none: what a step may be is said by others."""
         return []
 
-    def between(self, left: Any, right: Any) -> list[Any]:
+    def between(self, left: Any, right: Any) -> Sequence[Any]:
         """Return none."""
         return []
+
+    def beside(self, left: Any, right: Any) -> Candidate | None:
+        """Return none."""
+        return None
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
@@ -303,15 +309,30 @@ class SequencePairs:
             *(others[int(rng.integers(len(others)))] for _ in range(OTHERS)),
         ]
 
-    def between(self, left: list[Round], right: list[Round]) -> list[Any]:
-        """Return a way from one sequence to another, by one round at a time; none of other relations."""
-        if self.relation.relation not in REPLACING or len(left) != len(right):
+    def between(self, left: list[Round], right: list[Round]) -> Sequence[Any]:
+        """Return a way from one sequence to another, by the rounds that may differ together; whose they are stays."""
+        relation = self.relation.relation
+        if len(left) != len(right):
             return []
-        steps = [left]
-        for t, (mine, other) in enumerate(zip(left, right, strict=True)):
-            if key_of(mine) != key_of(other):
-                steps.append([*steps[-1][:t], self._put(mine, other), *steps[-1][t + 1 :]])
-        return steps if all(map(self.allows, steps)) else []
+        if relation.change == "within":
+            return line(relation, left, [LOSSES.put(mine, other) for mine, other in zip(left, right, strict=True)])
+        steps, apart = [left], differing(left, right)
+        user = (lambda i: user_of(left[apart[i]])) if self.relation.labelled else None
+        for here in groups(len(apart), relation.most, user):
+            places = {apart[i] for i in here}
+            ways = [self.relation, LOSSES] if relation.change == "zero" else [self.relation]
+            for one in ways:
+                steps.append([one.put(mine, right[t]) if t in places else mine for t, mine in enumerate(steps[-1])])
+        return steps
+
+    def beside(self, left: list[Round], right: list[Round]) -> Candidate | None:
+        """Return the pair of two steps; None where they leave the domain, or are no neighbours after all."""
+        try:
+            worlds = self.game.read(left), self.game.read(right)
+            self.relation.check(*worlds)
+        except ValueError:
+            return None
+        return self._case(*worlds)
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
@@ -322,13 +343,7 @@ class SequencePairs:
     def _simpler_values(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
         """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""
         for left, right in with_simpler_values(candidate.left, candidate.right) if self.known.exact else ():
-            try:
-                worlds = self.game.read(left), self.game.read(right)
-                self.relation.check(*worlds)
-            except ValueError:
-                yield None
-                continue
-            yield self._case(*worlds)
+            yield self.beside(left, right)
 
     def _simpler(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
         places = candidate.places

@@ -7,7 +7,7 @@ import pytest
 
 from overclaim import GDP, RDP, ZCDP, falsify
 from overclaim.audit.play.mechanism_runs import DataPair
-from overclaim.audit.search.leads import beside_decisions, dearest, discrete, share_decided_otherwise
+from overclaim.audit.play.rounds import Game, RoundRelation
 from overclaim.audit.spaces import mutations
 from overclaim.audit.spaces.candidates import Candidate
 from overclaim.audit.spaces.changes import check_near
@@ -15,6 +15,7 @@ from overclaim.audit.spaces.mutations import LIMITS, OF_NUMBERS, OF_RECORDS, Kno
 from overclaim.audit.spaces.records import UnfitError, records_of
 from overclaim.audit.spaces.related import space_of
 from overclaim.audit.spaces.schema import pairs_of
+from overclaim.audit.spaces.sequences import SequencePairs
 from overclaim.audit.traces.one_path import cost_of_one_run
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.relation import Relation
@@ -188,20 +189,65 @@ def test_untraced_targets_have_no_dearest_pair_and_take_few_attempts():
     assert len(tried) == 4
 
 
-@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+VISIT = {"type": "array", "prefixItems": [{"enum": ["a", "b", "c", "d"]}, UNIT], "minItems": 2, "maxItems": 2}
+
+
+BISECTED = {
+    "replace": (UNIT, 12),
+    "add-remove": (UNIT, 0),
+    "zero-out": (UNIT, 12),
+    "user": (VISIT, 0),
+    "replace-user": (VISIT, 12),
+    "l1:0.3": (UNIT, 12),
+    "replace:3": (UNIT, 12),
+    "substitute-feature": (array(UNIT, 2, 2), 12),
+    "add-remove:3": (UNIT, 0),
+    "zero-out-user": (VISIT, 12),
+    "l2:0.3": (UNIT, 12),
+    "linf:0.3": (UNIT, 12),
+    "l1:1": (WHOLE, 12),
+}
+
+
+@pytest.mark.few(6)
+@pytest.mark.parametrize("relation", BISECTED)
 def test_neighbours_across_a_decision_are_found_by_bisection(relation):
-    low, high = (12, 12) if relation == "replace" else (0, 12)
-    space, calls = space_of(pairs_of(array(UNIT, low, high), relation), 0), []
+    """The decision lies between what is drawn: no two equal records have such a sum."""
+    items, fewest = BISECTED[relation]
+    space, calls = space_of(pairs_of(array(items, fewest, 12), relation), 0), []
+    edge = 7.2534 if items is not WHOLE else 10**9 + 7
+
+    def total(data):
+        return sum(np.ravel([one[1] if items is VISIT else one for one in data]))
 
     def answer(data, run):
         calls.append(run)
-        return {"above": sum(data) > 7.25, "noisy": float(run)}
+        return {"above": total(data) > edge, "noisy": float(run)}
 
-    found = beside_decisions(space, answer, np.random.default_rng(0), 200)
+    found = beside_decisions(space, answer, np.random.default_rng(0), 400)
     assert found
     for one in found:
-        assert (sum(one.left) > 7.25) != (sum(one.right) > 7.25)
-    assert len(calls) <= 200
+        check_near(Relation.parse(relation), one.left, one.right)
+        assert (total(one.left) > edge) != (total(one.right) > edge)
+    assert len(calls) <= 400
+
+
+@pytest.mark.parametrize("relation", ["replace", "zero-out", "user:2", "user", "replace-losses", "l2:0.3", "linf:0.3"])
+def test_rounds_across_a_decision_are_found_by_bisection(relation):
+    game = Game(2, 8, "unit", 1.0, contexts=False, publication=False)
+    rule = RoundRelation(Relation.parse(relation))
+    row = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
+    named = [[{"user": f"u{t % 3}", "losses": one} if rule.labelled else one for t in range(8)] for one in row]
+    space = SequencePairs(lambda data: True, game, rule, 0, named, exact=False)
+
+    def total(data):
+        return sum(sum(one["losses"] if isinstance(one, dict) else one) for one in data)
+
+    found = beside_decisions(space, lambda data, run: str(total(data) > 4.6), np.random.default_rng(0), 400)
+    assert found
+    for one in found:
+        rule.check(one.left, one.right)
+        assert (total(one.left) > 4.6) != (total(one.right) > 4.6)
 
 
 def test_what_is_decided_is_all_but_floats():
