@@ -79,6 +79,10 @@ class Option:
         What the pytest marker takes, in words; empty if it does not take the option.
     short : str
         Its letter on the command line, if it has one.
+    group : str
+        Its group in `--help`.
+    rare : bool
+        Whether `--help-all` alone shows it.
     """
 
     name: str
@@ -91,12 +95,26 @@ class Option:
     field: str = ""
     marker: str = ""
     short: str = ""
+    group: str = ""
+    rare: bool = False
 
     @property
     def key(self) -> str:
         """Its name in a `Request` or a `Budget`."""
         return self.field or self.name
 
+
+#: The groups of `--help`, in their order.
+CLAIM, GAME, INPUTS, UNUSUAL, BUDGET, RESULT, EXECUTION, OUTPUT = GROUPS = (
+    "The claim",
+    "The game (learners)",
+    "The inputs",
+    "Unusual targets",
+    "The budget",
+    "Understand the result",
+    "Execution",
+    "Output",
+)
 
 #: Every option of an audit, once: the command line, plans and the plugin derive theirs.
 _TABLE = (
@@ -105,200 +123,313 @@ _TABLE = (
         "epsilon",
         {"type": "number", "minimum": 0},
         "float",
-        "Claimed epsilon, in nats. It also sets the noise of a catalogue target that has an epsilon, unless --set "
-        "epsilon does, or it is 0.  [default: the target's own]",
+        "Claimed epsilon; in the catalogue it also sets the noise",
+        "NUMBER",
+        group=CLAIM,
     ),
     Option(
         "delta",
         {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
         "float",
-        "Claimed delta. It also sets the noise of a catalogue learner that has a delta, unless --set delta does.  "
-        "[default: the catalogue's, or 0]",
+        "Claimed delta [default: 0]",
+        "NUMBER",
+        group=CLAIM,
     ),
-    Option("gdp", _POSITIVE, "float", "Claimed mu of Gaussian DP, in place of an epsilon.", "MU"),
-    Option("zcdp", _POSITIVE, "float", "Claimed rho of zero-concentrated DP.", "RHO"),
-    Option("rdp", {"type": "array"}, "rdp", "Claimed Renyi DP of one order."),
-    Option("profile", {"type": "array"}, "file", "Claimed points, JSON: a list of [epsilon, delta].", "FILE"),
+    Option(
+        "gdp", _POSITIVE, "float", "Claimed mu of Gaussian DP, in place of an epsilon", "MU", group=CLAIM, rare=True
+    ),
+    Option("zcdp", _POSITIVE, "float", "Claimed rho of zero-concentrated DP", "RHO", group=CLAIM, rare=True),
+    Option("rdp", {"type": "array"}, "rdp", "Claimed Rényi DP of one order", "ORDER:EPSILON", group=CLAIM, rare=True),
+    Option(
+        "profile",
+        {"type": "array"},
+        "file",
+        "Claimed points, a JSON list of [epsilon, delta]",
+        "FILE",
+        group=CLAIM,
+        rare=True,
+    ),
     Option(
         "dp_sgd",
         {"type": "object"},
         "dp_sgd",
-        "Claim the (epsilon, delta) of a DP-SGD configuration, as dp_accounting computes it: noise_multiplier=1.1,"
-        "sampling=poisson:0.01,steps=1000,delta=1e-5, and relation=add-remove, zero-out or replace.",
+        "Claim what dp_accounting computes: noise_multiplier=1.1,sampling=poisson:0.01,steps=1000,...",
+        "NAME=VALUE,...",
+        group=CLAIM,
+        rare=True,
     ),
-    Option("rounds", _COUNT, "int", "Horizon T.  [default: the target's own, or 8]"),
-    Option("arms", _COUNT, "int", "Arms, experts or coordinates.  [default: the target's own, or 2]"),
+    Option("rounds", _COUNT, "int", "Rounds that are played [default: 8]", "N", group=GAME),
+    Option("arms", _COUNT, "int", "Arms, experts or coordinates [default: 2]", "N", group=GAME),
     Option(
         "losses",
         _NAME,
         "text",
-        f"Loss set: {', '.join(LOSSES)}; or one of your own: box:LOW:HIGH, finite, any.  [default: the target's own, "
-        "or unit]",
-    ),
-    Option(
-        "neighbours",
-        _NAME,
-        "relation",
-        f"{', '.join(RELATIONS)}, or FILE.py:NAME, a function near(data, rng). replace:3, add-remove:3 and user:3 "
-        "allow up to 3. All but the first two need --inputs, or --left and --right.  [default: replace]",
-        "RELATION",
+        f"{', '.join(LOSSES[:-1])} or {LOSSES[-1]}; box:LOW:HIGH, finite or any [default: unit]",
+        "SET",
+        group=GAME,
     ),
     Option(
         "surface",
         {"enum": list(SURFACES)},
         "choice",
-        "What the adversary sees: actions; release and publication, the noisy quantities too; joint, the actions of "
-        "all but whoever differs; reports and model, what report() or model() returns after each update.  [default: "
-        "actions, or what a catalogue name alone shows]",
+        f"What the adversary sees: {', '.join(SURFACES)} [default: actions]",
+        "VIEW",
+        group=GAME,
+        rare=True,
     ),
     Option(
         "runs",
         _RUNS,
         "range",
-        "All runs, pilot included.",
+        "Runs of both inputs together",
+        "N",
         default=100_000,
         marker="a whole number of at least 20",
-    ),
-    Option("seed", _SEED, "range", default=0, plan=AT_TOP, marker="a whole number of at least 0"),
-    Option("alpha", _PROBABILITY, plan=AT_TOP),
-    Option(
-        "confidence",
-        _PROBABILITY,
-        "float",
-        "1 - alpha.",
-        default=0.99,
-        plan=AT_TOP,
-        marker="a number between 0 and 1",
+        group=BUDGET,
     ),
     Option(
         "stop",
         {"enum": list(STOPS)},
         "choice",
-        "When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
+        "Stop as soon as the claim is falsified",
+        "early",
         default="budget",
         marker="'budget' or 'early'",
+        group=BUDGET,
+    ),
+    Option(
+        "seed",
+        _SEED,
+        "range",
+        "[default: 0]",
+        "N",
+        0,
+        AT_TOP,
+        marker="a whole number of at least 0",
+        group=BUDGET,
+    ),
+    Option("alpha", _PROBABILITY, plan=AT_TOP),
+    Option(
+        "confidence",
+        _PROBABILITY,
+        "float",
+        "Probability that the bound holds, 1 - alpha",
+        "NUMBER",
+        default=0.99,
+        plan=AT_TOP,
+        marker="a number between 0 and 1",
+        group=CLAIM,
+        rare=True,
     ),
     Option(
         "fast",
         _FLAG,
         "flag",
-        "Play on compiled kernels: pip install 'overclaim[fast]'.",
+        "Play on compiled kernels: pip install 'overclaim[fast]'",
         marker="True or False",
+        group=EXECUTION,
+        rare=True,
     ),
     Option("expect", {"enum": list(EXPECTATIONS)}, field="expected"),
     Option(
         "weaken",
         {"anyOf": [_FLAG, _NAME]},
         "weaken",
-        "Measure the blind spot of a claim that survives: what is caught with the noise divided by up to 100. NAME is "
-        "the parameter that sets the noise of a target of your own, multiplied by the factor; 1/NAME is divided.",
+        "Measure power: repeat the audit with less noise (NAME sets the noise; 1/NAME: inversely)",
         "[NAME]",
         marker="the name of a parameter, a function, True or False",
+        group=RESULT,
     ),
     Option("untested", {"enum": [ALLOWED]}),
     Option("note", _TEXT),
-    Option("set", {"type": "object"}, "setting", "A parameter; repeatable.", field="parameters"),
-    Option("left", _ANY, "input", "The left world: a mechanism's input, or a learner's rounds."),
-    Option("right", _ANY, "input", "The right world."),
+    Option(
+        "set",
+        {"type": "object"},
+        "setting",
+        "A parameter of the target; repeatable",
+        field="parameters",
+        group=GAME,
+        rare=True,
+    ),
+    Option("left", _ANY, "input", "Two neighbouring inputs, or files that hold them", "JSON", group=INPUTS),
+    Option("right", _ANY, "input", "", "JSON", group=INPUTS),
     Option(
         "inputs",
         {"anyOf": [{"type": "object"}, _NAME]},
         "json",
-        "A JSON Schema of inputs or rounds: neighbours are searched, and what falsifies is shrunk.",
+        "A JSON Schema: search for the worst neighbours, then simplify them",
+        "SCHEMA",
         field="input_schema",
+        group=INPUTS,
     ),
-    Option("bits", _FLAG, "flag", "Let the attack read the low-order bits of a mechanism's outputs."),
+    Option(
+        "neighbours",
+        _NAME,
+        "relation",
+        "How inputs may differ: replace, zero-out, add-remove, user, ... [default: replace]",
+        "RELATION",
+        group=INPUTS,
+    ),
+    Option(
+        "bits",
+        _FLAG,
+        "flag",
+        "Let the attack read the low-order bits of a mechanism's outputs",
+        group=UNUSUAL,
+        rare=True,
+    ),
     Option(
         "os_random",
         _FLAG,
         "flag",
-        "The mechanism's randomness cannot be seeded: nothing is played twice, no counts are replayed.",
+        "The target's randomness cannot be seeded: no seed repeats its counts",
+        group=UNUSUAL,
+        rare=True,
     ),
     Option(
         "global_random",
         _FLAG,
         "flag",
-        "The target draws from np.random, random or unseeded generators: seed them for every run.",
+        "The target draws from np.random, random or unseeded generators: seed them for every run",
+        group=UNUSUAL,
+        rare=True,
     ),
     Option(
         "raising",
         {"enum": list(RAISING)},
         "choice",
-        "What an exception of the target is: no output, or an outcome like any other, its type without its message.  "
-        "[default: error]",
+        "Let an exception of the target be an output, by its type",
+        "outcome",
+        group=UNUSUAL,
+        rare=True,
     ),
     Option(
         "call_limit",
         _POSITIVE,
         "range",
-        "Leave out inputs on which a call takes more processor time, while they are searched.",
+        "Leave out inputs on which a call takes longer, while they are searched",
         "SECONDS",
+        group=INPUTS,
+        rare=True,
     ),
     Option(
         "attributes",
         {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]},
         "names",
-        "Of an object that the mechanism returns, such as a fitted model: what is the output.",
-        "fitted|all|NAME[,NAME]",
+        "Of an object that the target returns, such as a model: fitted, all or NAME[,NAME]",
+        "NAMES",
+        group=UNUSUAL,
+        rare=True,
     ),
     Option("scores", _NAME),
-    Option("inserted", _NAME, "file", "Scores of inserted canaries, each of a training of its own.", "FILE"),
-    Option("held_out", _NAME, "file", "Scores of held-out canaries, each of a training of its own.", "FILE"),
+    Option(
+        "inserted", _NAME, "file", "Scores of inserted canaries, each of a training of its own", "FILE", group=INPUTS
+    ),
+    Option(
+        "held_out", _NAME, "file", "Scores of held-out canaries, each of a training of its own", "FILE", group=INPUTS
+    ),
     Option(
         "design",
         {"enum": list(DESIGNS)},
         "choice",
-        "Whether each score comes from a training of its own, or many canaries shared one: it must be said.",
+        "independent: each score has a training of its own; one-run: canaries shared one",
+        "DESIGN",
+        group=INPUTS,
     ),
     Option(
         "canaries",
         _COUNT,
         "range",
-        "TARGET is a training, def training(included, rng) -> scores, with so many canaries: coins decide on each.",
+        "TARGET is a training, def training(included, rng) -> scores, with so many canaries",
+        "N",
+        group=UNUSUAL,
+        rare=True,
     ),
-    Option("trainings", _COUNT, "range", "Trainings, each with canaries of its own.", default=1),
+    Option(
+        "trainings",
+        _COUNT,
+        "range",
+        "Trainings, each with canaries of its own",
+        "N",
+        default=1,
+        group=UNUSUAL,
+        rare=True,
+    ),
     Option("regret", _REGRET),
-    Option("pair", _ANY, "file", "JSON: left and right losses; a file or the text.", plan=NOWHERE, field="pair_file"),
+    Option(
+        "pair",
+        _ANY,
+        "file",
+        "Left and right losses, JSON or a file",
+        "JSON",
+        plan=NOWHERE,
+        field="pair_file",
+        group=GAME,
+        rare=True,
+    ),
     Option(
         "shrink",
         _FLAG,
         "switch",
-        "Shrink a falsified claim's witness: about twice the time.  [default: with --inputs]",
+        "Simplify the counterexample of a false claim [default: with --inputs]",
         plan=NOWHERE,
+        group=INPUTS,
+        rare=True,
     ),
     Option(
         "trace",
         _FLAG,
         "flag",
-        "Replay runs with their noise frozen: a bound from above, leaks around it, the cause.",
+        "Bound epsilon from above, and name the line with too little noise",
         plan=NOWHERE,
+        group=RESULT,
     ),
     Option(
         "plot",
         _NAME,
         "file",
-        "File to write: the ROC curve of the scores of canaries, with claim and bound.",
+        "Write the ROC curve of the scores of canaries",
         "FILE.svg",
         plan=NOWHERE,
+        group=OUTPUT,
+        rare=True,
     ),
-    Option("jobs", _COUNT, "range", "Processes.  [default: all processors]", plan=NOWHERE),
+    Option(
+        "jobs", _COUNT, "range", "Processes [default: all processors]", "N", plan=NOWHERE, group=EXECUTION, rare=True
+    ),
     Option(
         "engine",
         {"enum": ["local", "dask"]},
         "choice",
-        "Where runs are certified: here, or on the workers of a dask scheduler.",
+        "Count runs on the workers of a scheduler",
+        "dask",
         default="local",
         plan=NOWHERE,
         field="workers",
+        group=EXECUTION,
+        rare=True,
     ),
-    Option("scheduler", _TEXT, "text", "Of --engine dask: tcp://HOST:PORT.", "ADDRESS", plan=NOWHERE),
     Option(
-        "verbose", _FLAG, "flag", "Add counts, the attack, exact values and other measures.", plan=NOWHERE, short="v"
+        "scheduler",
+        _TEXT,
+        "text",
+        "Of --engine dask: tcp://HOST:PORT",
+        "ADDRESS",
+        plan=NOWHERE,
+        group=EXECUTION,
+        rare=True,
     ),
-    Option("quiet", _FLAG, "flag", "Print one line.", plan=NOWHERE, short="q"),
     Option(
-        "json", _FLAG, "flag", "Print one JSON object, and nothing else, to stdout.", plan=NOWHERE, field="as_json"
+        "verbose",
+        _FLAG,
+        "flag",
+        "Add counts, the attack, exact values and other measures",
+        plan=NOWHERE,
+        short="v",
+        group=OUTPUT,
     ),
+    Option("quiet", _FLAG, "flag", "Print one line", plan=NOWHERE, short="q", group=OUTPUT),
+    Option("json", _FLAG, "flag", "Print one JSON object", plan=NOWHERE, field="as_json", group=OUTPUT),
 )
 #: The options by name.
 OPTIONS = {option.name: option for option in _TABLE}

@@ -75,10 +75,7 @@ def main() -> None:
 @ROWS
 @command
 def list_catalogue(room: str | None, as_json: bool) -> None:
-    """Show the catalogue, name, claim and source; and the mechanisms, broken ones with their fault; or the libraries.
-
-    `papers` or `mechanisms` shows these alone, `libraries` mechanisms, tools and models of libraries.
-    """
+    """List the built-in learners and mechanisms with their claims, sources and faults; or those of libraries."""
     from ...learners.catalogue.entries import entries
     from ...mechanisms.libraries.catalogue import library_entries
     from ...mechanisms.one_shot.zoo import zoo
@@ -140,11 +137,15 @@ def check(
     as_json: bool,
     **choices: Any,
 ) -> int:
-    """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
+    """Test one claim about TARGET: FILE.py:NAME, PACKAGE.MODULE:NAME or a name from `overclaim list`.
 
-    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed. UNDERPOWERED has one of
-    four reasons: too few runs; no difference seen, and no bound from above; low power (--weaken measures it); hidden
-    by the exact law, which says that nothing can be seen on this pair.
+    Examples
+    --------
+      overclaim check learner.py:MyLearner --epsilon 1
+      overclaim check noisy.py:count --epsilon 1 --left '["ann", "bob"]' --right '["ann"]'
+      overclaim check noisy.py:total --epsilon 1 --inputs schema.json
+
+    Defaults are the target's own where it has any.
     """
     from ...audit.execution.execution import Execution
     from ...audit.execution.workers import cores
@@ -178,20 +179,18 @@ def check(
 @main.command()
 @click.argument("target")
 @CLAIMED
-@option("rounds", default=1000, help="Horizon T: every round is a canary.")
+@option("rounds", default=1000, help="Rounds that are played, each with a hidden bit")
 @SETTING
 @NEIGHBOURS
 @several("seed", "confidence", "quiet")
 @JSON
 @playing_command
 def smoke(target: str, seed: int, confidence: float, quiet: bool, as_json: bool, **choices: Any) -> int:
-    """Test one claim about the learner TARGET with a single long run, in seconds; `check` is the audit.
+    """Test one claim about the learner TARGET with a single long run, in seconds; `check` measures it.
 
-    Every round's loss is one of two extreme neighbours by a fair coin of its own, and the coins are guessed from the
-    actions (Steinke et al. 2023). Valid for actions on linear losses that do not adapt. It sees leaks of learners
-    whose next action depends on few losses; one that adds many up survives whatever its epsilon.
-
-    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
+    A hidden fair bit decides each round's loss, and the attack guesses the bits from the actions (Steinke et al.
+    2023). It holds for linear losses that do not adapt to the actions. A learner that adds many losses up survives
+    it, whatever its epsilon.
     """
     from ...audit.canaries.one_run import smoke_test
     from ...audit.execution.progress import stage
@@ -226,20 +225,19 @@ def init(plan_file: Path) -> None:
 
 @main.command()
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=FILE)
-@click.option("--out", type=FILE, default=Path("out"), show_default=True, help="Folder.")
+@click.option("--out", type=FILE, default=Path("out"), help="Folder of the record and the report [default: out]")
 @WHERE
-@click.option("--libraries", is_flag=True, help="Without a plan: audit the libraries in place of the literature.")
-@option("seed", default=None, help="Without a plan.  [default: 0]")
+@click.option("--libraries", is_flag=True, help="Without a plan: test the claims of libraries, not of papers")
+@option("seed", default=None, help="Without a plan [default: 0]")
 @option("fast")
 @click.option(
     "--blind-spots/--no-blind-spots",
     default=True,
-    show_default=True,
-    help="Measure what the audits of surviving claims would have caught.",
+    help="Do not measure the power of audits whose claim survives",
 )
-@click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
-@click.option("--restart", is_flag=True, help="Remove what an interrupted run has left in the folder.")
-@click.option("--baseline", "baseline_file", type=FILE, help="Compare with this accepted record.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted run of this plan in this folder")
+@click.option("--restart", is_flag=True, help="Remove what an interrupted run has left in this folder")
+@click.option("--baseline", "baseline_file", type=FILE, help="Compare with this accepted record")
 @LEVELS
 @JSON
 @playing_command
@@ -260,12 +258,12 @@ def run(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Audit every claim of a plan; without one, every case of the catalogue, or of the libraries.
+    """Test every claim of a plan; without one, every claim of the catalogue, or of the libraries.
 
-    Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not or a bound on regret
-    is violated, 3 if an audit is UNDERPOWERED and its plan does not allow that, or a bound on regret of the plan's own
-    could not be decided, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than it did,
-    was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
+    It writes record.json and report.html, and keeps what an interrupted run has finished in the same folder.
+
+    Exit codes: 0 all as expected; 1 an unexpected verdict, a violated bound on regret, or a claim that is worse than
+    the baseline; 3 an audit that is UNDERPOWERED, or a bound on regret that is undecided; 4 a target crashed.
     """
     from ...audit.execution.workers import cores
     from ...audit.plans.lock import owned
@@ -314,10 +312,10 @@ def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, fast: bo
 
 @main.command()
 @click.argument("record_file", metavar="RECORD.json", type=FILE)
-@click.option("--baseline", "baseline_file", type=FILE, help="[default: overclaim-baseline.json]")
+@click.option("--baseline", "baseline_file", type=FILE, help="File to write [default: overclaim-baseline.json]")
 @command
 def accept(record_file: Path, baseline_file: Path | None) -> None:
-    """Make a record the baseline of later runs, and say what that changes."""
+    """Make a record the baseline of later runs, and show what that changes."""
     from .. import baseline
     from ..record import to_text, write_atomically
 
@@ -341,13 +339,13 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
 
 @main.command()
 @click.argument("record_file", metavar="RECORD.json", type=FILE)
-@click.option("--html", type=FILE, help="File to write: the report, one page.")
-@click.option("--markdown", type=FILE, help="File to write: a summary for a pull request.")
-@click.option("--junit", type=FILE, help="File to write: JUnit XML.")
-@click.option("--sarif", type=FILE, help="File to write: SARIF 2.1.0, for code scanning.")
+@click.option("--html", type=FILE, help="Write the report, one page")
+@click.option("--markdown", type=FILE, help="Write a summary for a pull request")
+@click.option("--junit", type=FILE, help="Write JUnit XML")
+@click.option("--sarif", type=FILE, help="Write SARIF 2.1.0, for code scanning")
 @command
 def report(record_file: Path, **files: Path | None) -> None:
-    """Render reports from a record alone."""
+    """Write reports from a record alone."""
     from importlib import import_module
 
     from ..consistency import check_consistent
@@ -377,9 +375,9 @@ main.add_command(scores)
 @JSON
 @command
 def selftest(seed: int, jobs: int | None, as_json: bool) -> int:
-    """Plant known bugs in our own learners and mechanisms, and show that each is caught and nothing sound is.
+    """Plant known faults in overclaim's own learners and mechanisms; show that each is found, and nothing sound is.
 
-    Exits 0 if every bug was caught without a false alarm, else 1.
+    Exit codes: 0 every fault was found without a false alarm; 1 otherwise.
     """
     from ...audit.execution.execution import Execution
     from ...audit.execution.workers import cores

@@ -14,16 +14,14 @@ from .task_options import prepared_learner, task_of
 
 
 @click.command(cls=Once)
-@click.option("--epsilon", type=float, required=True, help="Claimed epsilon, in nats.")
-@click.option("--delta", type=float, default=0.0, show_default=True)
-@click.option(
-    "--runs", type=click.IntRange(1, 2**50), required=True, help="All runs of an audit, both worlds together."
-)
+@click.option("--epsilon", type=float, required=True, help="Claimed epsilon")
+@click.option("--delta", type=float, default=0.0, help="Claimed delta")
+@click.option("--runs", type=click.IntRange(1, 2**50), required=True, help="Runs of both inputs together")
 @option("confidence")
 @JSON
 @command
 def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
-    """Say what a budget can at best catch: the least epsilon of Laplace noise a perfect attack falsifies, 9 in 10."""
+    """Show the smallest epsilon of Laplace noise that a perfect attack detects from so many runs, 9 times in 10."""
     from ...audit.execution.execution import check_confidence
     from ...audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
     from ...audit.statistics.digits import at_least
@@ -55,12 +53,12 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
 @GAME
 @SURFACE
 @option("pair")
-@click.option("--gdp", is_flag=True, help="The exact mu of Gaussian DP of the same pair too.")
-@click.option("--zcdp", is_flag=True, help="Its exact rho of zero-concentrated DP too.")
+@click.option("--gdp", is_flag=True, help="Add the exact mu of Gaussian DP")
+@click.option("--zcdp", is_flag=True, help="Add the exact rho of zero-concentrated DP")
 @JSON
 @playing_command
 def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> None:
-    """Compute the exact epsilon of TARGET at a small horizon, on the standard pair worst at the largest delta."""
+    """Compute the exact epsilon of the learner TARGET at a small horizon, on the worst of the standard pairs."""
     from ...audit.laws.exact import DELTAS
     from ...audit.laws.exact_levels import exact_mu_and_rho
     from ...audit.search.exact_search import worst_exactly

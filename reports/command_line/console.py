@@ -22,6 +22,7 @@ import click
 from ...errors import WHERE, notes_of
 from ..sanitise import visible
 from .failures import End, Failure, usage_failure
+from .help_pages import help_all_option, main_page, page
 
 OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 #: The exit code of each verdict.
@@ -378,6 +379,14 @@ class Once(click.Command):
                 raise click.UsageError(f"{name} and {opposite[0]} are both given", ctx)
         return super().parse_args(ctx, args)
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with `--help-all`."""
+        return [*super().get_params(ctx), help_all_option()]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's page."""
+        formatter.write(page(self, ctx, every=False))
+
     def _repeated(self, ctx: click.Context, args: list[str]) -> list[click.Option]:
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         options = [one for one in dict.fromkeys(order) if isinstance(one, click.Option) and not one.multiple]
@@ -405,12 +414,9 @@ class Commands(click.Group):
             return call()
         sys.exit(exit_code_of(call))
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first sentence of every command's help, whole, over as many lines as it takes."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, one.get_short_help_str(limit=10_000)) for name, one in commands if one and not one.hidden]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the program's page."""
+        formatter.write(main_page(ctx.command_path))
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse the group's own options."""

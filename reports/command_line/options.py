@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ...audit.plans.options import OPTIONS, Option
+from .help_pages import Grouped
 
 
 class Kind(click.ParamType):  # type: ignore[type-arg]
@@ -183,7 +184,9 @@ def option(name: str, **changes: Any) -> Callable[..., Any]:
     shown = {} if said.default is None else {"default": said.default, "show_default": True}
     more = {"help": said.help or None, "metavar": said.metavar}
     letters = [f"-{said.short}"] if said.short else []
-    return click.option(*letters, flags, said.key, **{**KINDS[said.kind](said), **shown, **more})
+    also = ["--neighbors"] if name == "neighbours" else []  # the page shows the first name alone
+    place = {"cls": Grouped, "group": said.group, "rare": said.rare}
+    return click.option(*letters, flags, *also, said.key, **{**KINDS[said.kind](said), **shown, **more, **place})
 
 
 def several(*names: str) -> Callable[..., Any]:
@@ -201,7 +204,7 @@ CLAIMED = several("epsilon", "delta")
 MEASURE = several("gdp", "zcdp", "rdp", "profile", "dp_sgd")
 LEVELS = several("verbose", "quiet")
 JSON = option("json")
-ROWS = option("json", help="Print one JSON array, and nothing else, to stdout.")
+ROWS = option("json", help="Print one JSON array")
 WHERE = several("jobs", "engine", "scheduler")
 
 

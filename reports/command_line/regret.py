@@ -15,20 +15,20 @@ from .console import FALSIFIED, OK, Once, own_process, playing_command, say
 from .options import JSON, LEVELS, SETTING, Json, check_levels, option, several
 
 SEARCH = click.option(
-    "--search", is_flag=True, help="Search for a worse loss sequence first; play adaptive adversaries too."
+    "--search", is_flag=True, help="Search for worse losses first, and play adaptive adversaries too"
 )
 SEQUENCE = click.option(
-    "--sequence", type=Json(), help="Losses in blocks, a list of [ROUNDS, LOSS], in place of the listed sequences."
+    "--sequence", type=Json(), help="Losses in blocks, a list of [ROUNDS, LOSS], in place of the listed ones"
 )
 
 
 @click.command(cls=Once)
 @click.argument("target")
-@option("rounds", help="Horizon T.  [default: that of --sequence, or 1024]")
+@option("rounds", help="Horizon T [default: that of --sequence, or 1024]")
 @SETTING
-@option("runs", default=2000, help="Runs for each loss sequence.")
+@option("runs", default=2000, help="Runs for each sequence of losses")
 @several("seed", "confidence")
-@option("stop", help="When to end: after all runs, or as soon as the bound is decided (anytime-valid).")
+@option("stop", help="Stop as soon as the bound is decided")
 @SEARCH
 @SEQUENCE
 @several("fast", "jobs")
@@ -50,10 +50,11 @@ def regret(
     as_json: bool,
     **budget: Any,
 ) -> int:
-    """Measure the regret of TARGET on adversarial losses: its mean, an interval, the bound, the growth exponent.
+    """Measure the regret of the learner TARGET on adversarial losses, and test its bound and its growth.
 
-    With --search what was found is shown with the command that plays it again, alone and on other random numbers.
-    Exits 1 if a printed bound or growth rate is violated.
+    With --search and -v, the losses that were found come with the command that plays them again.
+
+    Exit codes: 0; 1 if a bound or a rate of growth is violated.
     """
     from ...audit.execution.execution import Budget, Execution
     from ...audit.execution.workers import cores

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.command(cls=Once)
 @click.argument("scores", metavar="[FILE]", required=False, type=FILE)
 @several("inserted", "held_out", "design")
-@option("epsilon", help="Claimed epsilon, in nats.")
-@option("delta", help="Claimed delta.  [default: 0]")
+@option("epsilon", help="Claimed epsilon")
+@option("delta", help="Claimed delta [default: 0]")
 @MEASURE
 @several("seed", "confidence")
 @option("plot")
@@ -47,8 +47,6 @@ def scores(
     --design one-run: the canaries shared a training, and a fair coin of its own decided on each. --design independent:
     each score comes from a training of its own. There is no default, because scores that shared a training depend on
     each other.
-
-    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input.
     """
     from ...audit.execution.execution import Budget
     from ...audit.plans.request import named_files

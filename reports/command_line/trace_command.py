@@ -8,7 +8,7 @@ import click
 
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, UNDERPOWERED, Once, own_process, playing_command, say
-from .options import CALLED, CLAIMED, GAME, JSON, LEVELS, MEASURE, SURFACE, check_levels, option
+from .options import CALLED, CLAIMED, GAME, JSON, LEVELS, MEASURE, SURFACE, check_levels, option, several
 from .task_options import task_of
 
 
@@ -19,9 +19,7 @@ from .task_options import task_of
 @GAME
 @SURFACE
 @option("pair")
-@option("left", help="A mechanism's input in the left world.")
-@option("right", help="Its input in the right world.")
-@option("inputs")
+@several("left", "right", "inputs")
 @CALLED
 @option("seed")
 @LEVELS
@@ -30,13 +28,11 @@ from .task_options import task_of
 def trace(target: str, verbose: bool, quiet: bool, as_json: bool, **choices: Any) -> int:
     """Show where TARGET adds noise, and the epsilon that it costs.
 
-    A run on the left input is paired with one on the right input, whose noisy outputs and other random numbers are the
-    same. Without a pair, TARGET is traced on the standard pairs, or on pairs by a schema of its inputs: the first with
-    a bypass, or the dearest, is shown.
+    A run on the left input is paired with a run on the right input, with the same random numbers. Without inputs,
+    TARGET is traced on the standard pairs, or on pairs by a schema: the first with a bypass, or the costliest.
 
-    Exits 0 BOUNDED by no more than the claim; 1 BYPASS: an output depends on the inputs without noise; 3 BOUNDED by
-    more, NOT BOUNDED (another run may cost more, or the trace has lost track) or NOT TRACED (no noise is watched); 2
-    for bad input, 4 if the target crashed.
+    Exit codes: 0 BOUNDED by the claim; 1 BYPASS, an output depends on the inputs without noise; 3 BOUNDED by more,
+    NOT BOUNDED (another run may cost more, or the trace has lost track) or NOT TRACED (no noise is watched).
     """
     from ...audit.plans.tracing import trace_task
     from ..formats.trace_table import trace_lines

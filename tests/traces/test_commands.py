@@ -405,7 +405,7 @@ def test_a_trace_of_a_schema_says_the_dearest_pair(tmp_path, monkeypatch):
     words = ["trace", "own.py:total", "--epsilon", "1", "--inputs", schema, "--neighbours", "replace"]
     printed = json.loads(run(*words, "--json", code=3))
     assert (printed["trace_result"], printed["epsilon_upper"], printed["tried"]) == ("BOUNDED", 1.5, 48)
-    assert "the dearest of 48 pairs: left [" in " ".join(run(*words, code=3).split())
+    assert "the costliest of 48 pairs: left [" in " ".join(run(*words, code=3).split())
 
 
 def test_a_trace_of_a_learner_tries_every_round(tmp_path, monkeypatch):
