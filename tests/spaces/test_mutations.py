@@ -8,6 +8,7 @@ import pytest
 from overclaim import GDP, RDP, ZCDP, falsify
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.play.rounds import Game, RoundRelation
+from overclaim.audit.search.leads import beside_decisions, dearest, discrete, share_decided_otherwise
 from overclaim.audit.spaces import mutations
 from overclaim.audit.spaces.candidates import Candidate
 from overclaim.audit.spaces.changes import check_near
