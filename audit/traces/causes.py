@@ -91,19 +91,7 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     accounts = [(Account.of(tracing, point, claim), point) for point in _points(tracing, claim)]
     account, claim = max(accounts, key=lambda both: both[0].share)
     if not exceeds(account.spent, account.allowed):
-        sampled = tracing.pair_upper.how == "sampled"
-        calls_of = "noisy calls of the sampled paths" if sampled else "noisy calls"
-        other = "another path costs more, " if sampled else ""
-        text = (
-            f"not the {calls_of}: with the laws that they name they cost at most {account.words} on this pair; so "
-            f"{other}the noise has another law, calls are missing, or rounding leaks"
-        )
-        if account.translated:
-            text = (
-                f"not known: with the laws that they name the {calls_of} cost at most {account.words} on this pair, "
-                f"which the claim allows; what they cost in {claim.measure.unit}{account.own} is not known"
-            )
-        return Cause(text, "law")
+        return Cause(_not_the_calls(account, claim, sampled=tracing.pair_upper.how == "sampled"), "law")
     sizes = np.array([_size(cost(left, right, runs), tracing.run) for left, right in calls])
     if not sizes.any():  # where every path is bounded in closed form
         return Cause(
@@ -132,6 +120,20 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
         len(calls),
         differs,
         None if math.isinf(sizes[largest]) else allowed,
+    )
+
+
+def _not_the_calls(account: Account, claim: Claim, *, sampled: bool) -> str:
+    calls = "noisy calls of the sampled paths" if sampled else "noisy calls"
+    if account.translated:
+        return (
+            f"not known: with the laws that they name the {calls} cost at most {account.words} on this pair, which "
+            f"the claim allows; what they cost in {claim.measure.unit}{account.own} is not known"
+        )
+    other = "another path costs more, " if sampled else ""
+    return (
+        f"not the {calls}: with the laws that they name they cost at most {account.words} on this pair; so {other}the "
+        "noise has another law, calls are missing, or rounding leaks"
     )
 
 
