@@ -205,7 +205,9 @@ def finished_words(outcome: Outcome, width: int = 0) -> str:
     if claim is not None:
         return finished_line(claim, width)
     assert error is not None
-    return f"{error['kind'].upper():<12}  {visible_line(error['name']):<{width}}  {visible_line(error['message'])}"
+    where = f" ({error['where']})" if error.get("where") else ""
+    message = visible_line(error["message"] + where)
+    return f"{error['kind'].upper():<12}  {visible_line(error['name']):<{width}}  {message}"
 
 
 def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:

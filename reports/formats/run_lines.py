@@ -33,7 +33,7 @@ from ..reading import (
     reason_of,
     verdict_of,
 )
-from ..record_types import ClaimRecord, RunRecord
+from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import visible, visible_line
 from ..upper_words import binding
 from . import sentences
@@ -155,8 +155,7 @@ def _blocks(record: RunRecord) -> list[str]:
     blocks = [_block("Unexpected", ([*_unexpected(c, names[id(c)])] for c in claims if is_unexpected(c)))]
     for kind in dict.fromkeys(error["kind"] for error in record.get("errors") or ()):
         of_kind = [error for error in record["errors"] if error["kind"] == kind]
-        said = ([f"{visible_line(e['name'])}: {visible_line(e['message'])}"] for e in of_kind)
-        blocks.append(_block(kind.capitalize(), said))
+        blocks.append(_block(kind.capitalize(), map(_error, of_kind)))
     blocks.append(_block("Falsified together", ([f"{names[id(c)]}: {bound_words(c)}"] for c in claims if by_holm(c))))
     for title, findings in findings_by_title(record):
         blocks.append(_block(title, findings))
@@ -166,6 +165,14 @@ def _blocks(record: RunRecord) -> list[str]:
     blocks.append(_block("Regret", ([bound_line(row)] for row in failing)))
     blocks.append(_block("Skipped", _skipped(record)))
     return [block for block in blocks if block]
+
+
+def _error(error: Said) -> list[str]:
+    """Return what went wrong with a claim, where it did, and what to do."""
+    message = error["message"].partition(" raised ")[2] if error["kind"] == "crashed" else ""
+    where = f" ({error['where']})" if error.get("where") else ""
+    first = f"{error['name']}: {message or error['message']}{where}"
+    return [visible_line(first), *([f"hint: {visible_line(error['hint'])}"] if error.get("hint") else [])]
 
 
 def _is_twin(claim: ClaimRecord, claims: Sequence[ClaimRecord]) -> bool:
