@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..audit.attacks.rules import NotFrozenError
 from ..audit.evidence.by_round import evidence_of_rounds
-from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence
+from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence, evidence_of_data
 from ..audit.evidence.frozen import freeze
 from ..audit.execution.progress import stage
 from ..audit.laws.exact import NotExactError, exact_epsilon
@@ -86,7 +86,7 @@ def figures_of(
     """Return the frozen event of a claim, and the data of its figures where it has any."""
     frozen = extras.written("frozen event", lambda: frozen_event(prepared, result, jobs))
     figures: ClaimRecord = {"frozen": frozen or {"kind": "none", "reason": extras.missing[-1].reason}}
-    if not isinstance(result.pair, Pair | RoundsPair) or prepared.run_by_run:
+    if result.canaries is not None or prepared.run_by_run or prepared.task.os_random:
         return figures
     return {**figures, "evidence": extras.written("figures", lambda: claim_evidence(prepared, result, exact))}
 
@@ -147,8 +147,10 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
     """Return the data of a claim's figures, with the exact values where they are known."""
     if isinstance(result.pair, RoundsPair):
         figures = evidence_of_rounds(prepared.played, result, result.pair)
-    else:
+    elif isinstance(result.pair, Pair):
         figures = evidence(prepared.target, result)
+    else:
+        figures = evidence_of_data(prepared.played, result, result.pair)
     true = exact.get(result.claim.delta, result.epsilon_lower)
     figures["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
     if exact and "profile" in figures:

@@ -53,13 +53,14 @@ def headline_words(record: RunRecord) -> str:
             return "No documented claim of a library was falsified."
         return f"{false} documented claim{'s' * (false != 1)} of libraries {'is' if false == 1 else 'are'} false."
     if counted == (OWN,):
-        return _own_words([claim for claim in claims if not claim.get("standing")])
+        return _own_words([c for c in claims if not c.get("standing")], len(record.get("errors") or ()))
     return f"No published statement was audited; falsified: {_listed(counts, ())}."
 
 
-def _own_words(claims: Sequence[ClaimRecord]) -> str:
+def _own_words(claims: Sequence[ClaimRecord], unaudited: int) -> str:
     false = [claim for claim in claims if claim["verdict"] == "FALSIFIED"]
-    users, total = sum(map(_is_of_users, false)), f"{len(claims)} privacy claim{'s' * (len(claims) != 1)}"
+    users, many = sum(map(_is_of_users, false)), len(claims) + unaudited
+    total = f"{many} privacy claim{'s' * (many != 1)}"
     some = f", {users} of them" if users < len(false) else ","
     level = f"{some} at the level of users" if users else ""
     if not false:  # which is not to say that they are true

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Any, cast
 
-from ..json_schema import BOOLEAN, COUNT, INSIDE, NUMBER, TEXT, array, each, maybe, table, table_of
+from ..json_schema import BOOLEAN, COUNT, INSIDE, NUMBER, TEXT, Schema, array, each, maybe, table, table_of
 from ..mechanisms.measures.stated import measure_from_json
 from .record_parts import ERRORS, GAPS, NUMBERS, TALLY
 from .record_types import ClaimRecord, RunRecord
@@ -33,16 +33,18 @@ _REGRET = table(
     interval=maybe(array(NUMBER, minItems=2, maxItems=2)),
 )
 _SAID = ("kind", "name", "message")
+_TEXTS: Schema = {"type": "object", "additionalProperties": TEXT}
 RECORD = table(
     "claims",
     alpha=INSIDE,
-    **each(maybe(TEXT), "overclaim", "created", "command", "folder"),
+    **each(maybe(TEXT), "overclaim", "created", "command", "folder", "protects"),
     versions=maybe(table()),
+    audited=maybe(table(commit=maybe(TEXT), clean=maybe(BOOLEAN), **each(_TEXTS, "files", "versions"))),
     headline=maybe({"type": "object", "additionalProperties": COUNT}),
     ledger_of_tests=maybe(table(planned=COUNT)),
     processor=maybe(table(machine=TEXT, libc=TEXT, **each(array(TEXT), "numpy", "blas"))),
     baseline=maybe(table(findings=maybe(array(table(*_SAID, **each(TEXT, *_SAID, "claim", "label"), fails=BOOLEAN))))),
-    errors=maybe(array(table(*_SAID, **each(TEXT, *_SAID, "replay")))),
+    errors=maybe(array(table(*_SAID, **each(TEXT, *_SAID, "replay", "where", "hint")))),
     skipped=maybe(array(table("name", "reason", **each(TEXT, "name", "reason")))),
     regret=maybe(array(_REGRET)),
     regret_not_measured=maybe(array(table(**each(TEXT, "name", "source", "reason")))),

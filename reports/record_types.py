@@ -41,6 +41,7 @@ from .record_parts import (
 
 if TYPE_CHECKING:
     from ..audit.evidence.evidence import EvidenceJson
+    from ..audit.plans.audited_files import AuditedJson
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
     from ..audit.statistics.canary_words import ScoresJson
@@ -204,6 +205,7 @@ class ClaimRecord(TracesJson, total=False):
     repair: Annotated[str | None, maybe(TEXT), Default(None)]
     note: Annotated[str, maybe(TEXT), Default("")]
     where: Annotated[PlaceJson | None, maybe(table_of(PlaceJson))]
+    claimed_in: Annotated[str, maybe(TEXT), Default("")]
 
 
 class BaselineRecord(TypedDict, total=False):
@@ -239,6 +241,8 @@ class RunRecord(TypedDict, total=False):
     folder: str
     block: int
     versions: dict[str, str]
+    audited: "AuditedJson | None"
+    protects: str
     headline: dict[str, int]
     processor: dict[str, object]
     claims: list[ClaimRecord]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..audit.execution.provenance import named_from_here
 from ..audit.plans.tasks import Prepared
 from ..audit.statistics.multiplicity import p_value
 from ..audit.verdicts.verdict import Result
@@ -27,7 +29,7 @@ def of_scores(prepared: Prepared, result: Result) -> ClaimRecord:
         "scores": found.to_json(),
         "budget": result.runs,
         "frozen": {"kind": "none", "reason": NOT_FROZEN if task.of_scores else NOT_TRAINED_AGAIN},
-        **({"where": {"file": str(file), "line": 1}} if file is not None else {}),
+        **({"where": {"file": named_from_here(Path(file)), "line": 1}} if file is not None else {}),
         "two_interval_bound": None,
     }
 

@@ -16,13 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
-from ...mechanisms.draws import Floats, Stage
+from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.measures.measure import Measure
 from ..attacks.learner_attacks import ATTACKS, SequenceRatio
 from ..attacks.protocol import FittedAttack
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import all_sequences
 from ..pipeline.learner_stages import play_block
+from ..play.mechanism_runs import DataPair, join, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..statistics.bounds import binomial_bounds
@@ -153,6 +154,15 @@ def evidence(learner: Learner, result: Result) -> EvidenceJson:
     if isinstance(attack, SequenceRatio):
         figures["telling"] = _likeliest(learner, pair, attack, event)
     return figures
+
+
+def evidence_of_data(mechanism: object, result: Result, pair: DataPair) -> EvidenceJson:
+    """Return the data of a claim's figures, as `evidence` does, of a mechanism on its two inputs."""
+    runs = affordable(result, 1)
+    draws = (Draws(result.seed, Stage.EVIDENCE, 0, 0, number) for number, _ in blocks(runs))
+    played = [run_block(mechanism, pair, own, size) for own, (_, size) in zip(draws, blocks(runs), strict=True)]
+    scores = result.scorer.score(join([block.outputs for block in played]))
+    return figures_of(result, scores, np.concatenate([block.left for block in played]))
 
 
 def figures_of(result: Result, scores: Floats, left: _Labels) -> EvidenceJson:

@@ -96,13 +96,30 @@ def folder_in_tree() -> str:
 
 
 def named_from_here(path: Path) -> str:
-    """Return a file's name from the current folder, where it lies in that or in the same work tree; else all of it."""
+    """Return a file's name from the current folder, where it lies there or in the same work tree; else its last part.
+
+    A record names no folder of a machine: of ours and of what is installed it has the name from the package on.
+    """
     here, path = Path.cwd(), path.resolve()
     if path.is_relative_to(here):
         return path.relative_to(here).as_posix()
     tree = work_tree()
     inside = tree is not None and path.is_relative_to(tree)
-    return Path(os.path.relpath(path, here)).as_posix() if inside else str(path)
+    if inside:
+        return Path(os.path.relpath(path, here)).as_posix()
+    installed = [i for i, part in enumerate(path.parts) if part in _INSTALLED]
+    if path.is_relative_to(_ROOT) or not installed:
+        return path.relative_to(_ROOT).as_posix() if path.is_relative_to(_ROOT) else path.name
+    return Path(*path.parts[installed[-1] + 1 :]).as_posix()
+
+
+def target_from_here(target: str) -> str:
+    """Return a target whose file is named by all of its path, as it is named from here where it lies here."""
+    place, colon, name = target.rpartition(":")
+    if not colon or not os.path.isabs(place):
+        return target
+    shown = named_from_here(Path(place))
+    return target if shown == Path(place).name and Path(place).parent != Path.cwd() else f"{shown}:{name}"
 
 
 def digest(place: str) -> str:

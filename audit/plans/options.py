@@ -208,6 +208,7 @@ _TABLE = (
         marker="a whole number of at least 0",
         group=BUDGET,
     ),
+    Option("protects", _NAME, plan=AT_TOP),
     Option("alpha", _PROBABILITY, plan=AT_TOP),
     Option(
         "confidence",

@@ -31,7 +31,7 @@ from ...mechanisms.libraries.entry import LibraryCase
 from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ...mechanisms.relation import RelationError
 from ..execution.execution import Budget
-from ..execution.provenance import check_namesakes
+from ..execution.provenance import check_namesakes, named_from_here, target_from_here
 from ..play.pairs import Pair
 from .configured import with_configured
 from .options import ALLOWED, OPTIONS
@@ -71,6 +71,10 @@ class Plan:
     skipped : tuple of (str, str)
         The entries of libraries that are not there, or in another version, with what is missing: nothing is said of
         their claims.
+    protects : str
+        Whom the claims protect, in the words of the domain, as "one click of one reader".
+    places : tuple of str
+        Where each task stands, FILE:LINE, in the order of the tasks.
     published : bool
         Whether it is the audit of the literature: false statements about regret and the self-test come with that.
     """
@@ -82,6 +86,8 @@ class Plan:
     regret: tuple[RegretTask, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     published: bool = False
+    protects: str = ""
+    places: tuple[str, ...] = ()
 
     @property
     def alpha(self) -> float:
@@ -213,7 +219,8 @@ def read_plan(path: Path) -> Plan:
             regret += [_regret_of(claim, task)] if "regret" in claim else []
         except ValueError as error:
             raise reworded(error, f"{lines.at('regret', i)}: regret: {error}", ValueError) from None
-    return Plan(tasks, seed, confidence, alpha, tuple(regret))
+    places = tuple(lines.at("claims", i, named_from_here(path)) for i in range(len(claims)))
+    return Plan(tasks, seed, confidence, alpha, tuple(regret), protects=data.get("protects", ""), places=places)
 
 
 def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, confidence: float) -> Task:
@@ -244,6 +251,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
             if "target" in values:
                 raise exclude("target", "scores of canaries")
             values["target"] = named_files(*files)
+        elif "target" in values:
+            values["target"] = target_from_here(values["target"])
         task = Task(
             **values,
             measure=configured or stated_measure({**values, **stated}),
@@ -376,10 +385,10 @@ class _Lines:
         other = ValueError(f"{self.at(names[0] if names else 'claims', index)}: {as_keys(str(error))}")
         return hinted(other, *map(as_keys, notes_of(error)))
 
-    def at(self, key: str, index: int | None = None) -> str:
+    def at(self, key: str, index: int | None = None, name: object = None) -> str:
         """Return `file:line` of a key, in the claim of this index if one is given, else at the top."""
         line = self._line(key, index)
-        return f"{self.path}:{(self._span(index)[0] if line is None else line) + 1}"
+        return f"{name or self.path}:{(self._span(index)[0] if line is None else line) + 1}"
 
     def _span(self, index: int | None) -> tuple[int, int]:
         """Return the lines of a claim, or those above all claims."""

@@ -22,6 +22,7 @@ Comparison = tuple["Task", ClaimRecord, ClaimRecord]
 
 def hold_against(record: RunRecord, base: RunRecord, file: Path | None, plan: Plan, *, jobs: int | None) -> None:
     """Put the comparison with a baseline into a record; learners that crash in it are errors of the record."""
+    from ...audit.execution.provenance import named_from_here
     from ...audit.execution.workers import cores
     from ..baseline import compare
 
@@ -29,7 +30,7 @@ def hold_against(record: RunRecord, base: RunRecord, file: Path | None, plan: Pl
         again = partial(count_again, plan, jobs=jobs or cores())
         compared = compare(record["claims"], base, alpha=record["alpha"], again=again)
     record["errors"] += compared.pop("errors")
-    record["baseline"] = {"file": str(file), **compared}
+    record["baseline"] = {"file": named_from_here(file or Path()), **compared}
 
 
 def count_again(plan: Plan, pairs: Sequence[tuple[ClaimRecord, ClaimRecord]], *, jobs: int) -> list[Again]:

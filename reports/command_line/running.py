@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ...errors import hinted
@@ -18,8 +19,6 @@ from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, 
 from .outcomes import finished
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ...audit.execution.cluster import Cluster
     from ...audit.execution.execution import Execution
     from ...audit.plans.ledger import Ledger
@@ -62,15 +61,28 @@ def kept_words(kept: int) -> str:
 
 
 def command_line() -> str:
-    """Return the command of this run: a resumed run is the same run, and so is one that others compute."""
+    """Return the command of this run: a resumed run is the same run, and so is one that others compute.
+
+    Of a path that begins at the machine's root it has the part from here, or the last one.
+    """
     words, given = [], iter(sys.argv[1:])
     for word in given:
         name, _, value = word.partition("=")
         if name in ("--engine", "--scheduler"):
             value or next(given, None)
         elif name not in ("--resume", "--restart"):
-            words.append(word)
+            words.append(_from_here(word))
     return shlex.join(["overclaim", *words])
+
+
+def _from_here(word: str) -> str:
+    from ...audit.execution.provenance import named_from_here, target_from_here
+
+    name, sign, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
+    if not Path(value).is_absolute():
+        return word
+    target = target_from_here(value)
+    return f"{name}{sign}{named_from_here(Path(value)) if target == value else target}"
 
 
 @contextmanager
@@ -101,12 +113,14 @@ def run_plan(
     choose the events, and its workers play the blocks of certification. With `apart`, no claim about a user's target
     is audited in this process, which it may end.
     """
+    from ...audit.plans.audited_files import audited_files
     from ...audit.plans.regret_tasks import not_measured
     from ...audit.plans.selftest import selftest
     from ...audit.regret.false_regret_statements import false_utility_claims
     from ...learners.blame import extra_or_reason
     from ..record import run_record
 
+    identity = audited_files(plan)
     outcomes = finished(ledger, plan) if ledger is not None else {}
     measured = {
         i: outcomes.pop(i) for i in range(len(plan.tasks), len(plan.tasks) + len(plan.regret)) if i in outcomes
@@ -115,11 +129,16 @@ def run_plan(
     items = [(plan.tasks[i], i, ledger) for i in missing]
     outcomes |= zip(missing, _outcomes(items, execution, apart=apart), strict=True)
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
+    for (claim, _), place in zip(ordered, plan.places, strict=False):
+        if claim is not None:
+            claim["claimed_in"] = place
     claims = [claim for claim, _ in ordered if claim is not None]
     errors = [error for _, error in ordered if error is not None]
     tests = decide_together(claims, plan)
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
     record["ledger_of_tests"] = tests
+    record["audited"] = identity
+    record["protects"] = plan.protects
     record["skipped"] = [{"name": name, "reason": reason} for name, reason in plan.skipped]
     if plan.regret:
         rows = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
     """Return the task that the options of a command describe."""
     from ...audit.execution.execution import Budget
+    from ...audit.execution.provenance import target_from_here
     from ...audit.plans.tasks import Task
 
     spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
     choices["measure"] = claimed_measure(choices)
+    choices["target"] = target_from_here(choices["target"])
     pair = _read_pair(pair_file)
     return Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent)).resolved()
 

@@ -1,4 +1,4 @@
-"""What an event says of a run, and how often it said so, in words and in shares of the runs."""
+"""What an event finds in a run, and how often, in words and in shares of the runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..record_types import ClaimRecord
 
 
 def coin_words(event: Mapping[str, object]) -> str:
-    """Return what draws the world of a run, in words."""
+    """Return what draws the hidden bit of a run, in words."""
     share = event.get("share", 0.5)
-    return "a fair coin" if share == 0.5 else f"a coin that says “left” with probability {share:g}"
+    return "a fair coin" if share == 0.5 else f"a coin that chooses “left” with probability {share:g}"
 
 
 def event_words(claim: ClaimRecord) -> str:
@@ -33,22 +33,22 @@ def event_words(claim: ClaimRecord) -> str:
     ):
         if threshold is None:
             if used:
-                sides.append(f"“{names}” when that is impossible in the {other} world")
+                sides.append(f"“{names}” when that is impossible on the {other} input")
         elif reads:
             factor = math.exp(min(threshold if key == "upper" else -threshold, 700.0))
-            sides.append(f"“{names}” when that is at least {factor:.4g} times likelier in the {names} world")
+            sides.append(f"“{names}” when that is at least {factor:.4g} times likelier on the {names} input")
         else:
             sides.append(f"“{names}” when it is at {'least' if key == 'upper' else 'most'} {threshold:.4g}")
     if not sides:
         return ""
-    words = f" In words: {claim['event_in_words']}." if claim.get("event_in_words") else ""
+    words = f" The event in words: {claim['event_in_words']}." if claim.get("event_in_words") else ""
     # An audit that stops early learns as it goes: what it guessed by before is not kept.
-    observer = "In the last runs the observer" if claim["method"] == "anytime" else "The observer"
-    return f"{observer} looks at {about}, says " + " and ".join(sides) + f", and abstains otherwise.{words}"
+    attack = "In the last runs the attack" if claim["method"] == "anytime" else "The attack"
+    return f"{attack} looks at {about}, finds " + " and ".join(sides) + f", and makes no guess otherwise.{words}"
 
 
 def named_rates(claim: ClaimRecord) -> dict[str, object] | None:
-    """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
+    """Return the rates of a one-sided event on the input that it finds and on the other, and the most allowed."""
     world, claimed = named_world(claim), claim["claimed"]
     if world is None or not world.runs or not world.others:
         return None

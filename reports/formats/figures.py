@@ -57,7 +57,7 @@ def of_claim(claim: ClaimRecord, prefix: str) -> list[Figure]:
     able: list[tuple[str, Callable[[ClaimRecord, EvidenceJson], tuple[str, str, str]], object]] = [
         ("Trade-off curve", tradeoff, (evidence.get("tradeoff") or {}).get("false_positive")),
         ("Privacy profile", _profile, (evidence.get("profile") or {}).get("epsilon")),
-        ("Scores by world", _histogram, (evidence.get("scores") or {}).get("left")),
+        ("Scores by input", _histogram, (evidence.get("scores") or {}).get("left")),
         ("Leakage by round", _by_round, len(by_round["rounds"]) > 2 if by_round else False),
         (f"Certified {unit} against runs", _growth, (evidence.get("growth") or {}).get("runs")),
     ]
@@ -165,7 +165,7 @@ def tradeoff(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]
         f"false negatives; the claim allows no sum below {min(map(sum, zip(edge_x, edge_y, strict=True))):.1%}"
     )
     caption = (
-        f"Two errors of guessing the world, at every threshold. A learner that keeps the claim stays above the shaded "
+        f"Two errors of guessing the input, at every threshold. A target that keeps the claim stays above the shaded "
         f"region. Band: pointwise {1 - evidence['alpha']:.2%} Clopper-Pearson."
     )
     return draw(paint, "false positives", "false negatives"), alternative, _trim(caption)
@@ -238,19 +238,19 @@ def _histogram(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, st
                 axes.axvline(threshold, ymax=0.86, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.yaxis.set_major_formatter(per_cent)
         axes.set_ylim(0, 1.3 * max([*share["left"], *share["right"], 1e-9]))
-        axes.text(0.03, 0.97, "right world", color=RIGHT, ha="left", va="top", transform=axes.transAxes)
-        axes.text(0.97, 0.97, "left world", color=LEFT, ha="right", va="top", transform=axes.transAxes)
+        axes.text(0.03, 0.97, "right input", color=RIGHT, ha="left", va="top", transform=axes.transAxes)
+        axes.text(0.97, 0.97, "left input", color=LEFT, ha="right", va="top", transform=axes.transAxes)
 
     infinite = sum(scores["left_infinite"]) + sum(scores["right_infinite"])
     overlap = sum(min(a, b) for a, b in zip(share["left"], share["right"], strict=True))
     alternative = (
-        f"the scores of {totals['left']} runs in the left world and {totals['right']} in the right one overlap in "
+        f"the scores of {totals['left']} runs on the left input and {totals['right']} on the right one overlap in "
         f"{overlap:.0%} of their mass"
     )
-    caption = "The attack's score of fresh runs, by the world they were played in. Dashed: the certified thresholds."
+    caption = "The attack's score of fresh runs, by the input they were played on. Dashed: the certified thresholds."
     if infinite:
-        caption += f" {infinite} runs with infinite scores, impossible in one world, are not drawn."
-    return draw(paint, "score, evidence for the left world", "share of runs"), alternative, caption
+        caption += f" {infinite} runs with infinite scores, impossible on one input, are not drawn."
+    return draw(paint, "score, evidence for the left input", "share of runs"), alternative, caption
 
 
 def _by_round(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:

@@ -55,6 +55,7 @@ from ..witness import witness
 from . import figures, price_figures, ruler
 from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
+from .first_screen import first_screen, needed
 from .terminal import number
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
 WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "underpowered"}
 #: Claims whose figures are drawn, the worst first; the others refer to the record.
 MOST_FIGURES = 40
+#: What a line of a trace begins with that is its cause.
+_CAUSE = "cause: "
 LOSSES = {
     "unit": "losses in [0, 1]",
     "symmetric": "losses in [-1, 1]",
@@ -109,23 +112,23 @@ def _environment() -> Environment:
 
 
 def grouped(value: object) -> str:
-    """Return an integer with thin spaces between its thousands, or a dash."""
-    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "-"
+    """Return an integer with commas between its thousands, or a dash."""
+    return f"{value:,}" if isinstance(value, int) else "-"
 
 
 def share(value: float) -> str:
     """Return a probability in per cent: three digits, as many decimals as they need."""
-    return f"{100 * value:.{_digits(value)}g}\u202f%"
+    return f"{100 * value:.{_digits(value)}g}%"
 
 
 def share_at_least(value: float) -> str:
     """Return a share as `share` does, but rounded down: a confidence is no larger than it is."""
-    return f"{at_least(100 * value, f'.{_digits(value)}g')}\u202f%"
+    return f"{at_least(100 * value, f'.{_digits(value)}g')}%"
 
 
 def share_at_most(value: float) -> str:
     """Return a share as `share` does, but rounded up: an error is no smaller than it is."""
-    return f"{at_most(100 * value, f'.{_digits(value)}g')}\u202f%"
+    return f"{at_most(100 * value, f'.{_digits(value)}g')}%"
 
 
 def _digits(value: float) -> int:
@@ -150,6 +153,7 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
     return {
         "record": record,
+        "first": first_screen(record, claims, planned),
         "alpha": alpha,
         "claims": claims,
         "groups": _groups(claims),
@@ -161,7 +165,6 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "unexpected": [c for c in claims if c["unexpected"]],
         "expected": expected_words(record["claims"]),
         "together": sum(c["together"] for c in falsified),
-        "each": max((1 - c["confidence"] for c in claims), default=alpha),
         "comparable": all(c["p_value"] is not None or c["counts"]["table"] for c in falsified),
         "family_error": min(1.0, sum(1 - c["confidence"] for c in claims)),
         "findings": record["findings"],
@@ -189,6 +192,7 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
     left = (claim.get("pair") or {}).get("left")
     shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
     before = ruler.baseline_of(claim)
+    traced = trace_lines(shown)
     return {
         **shown,
         "index": index,
@@ -221,7 +225,9 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "by_holm": by_holm(shown),
         "found": bound_words(shown),
         "bounded": bounded_words(shown),
-        "trace_lines": trace_lines(shown),
+        "causes": [line.removeprefix(_CAUSE) for line in traced if line.startswith(_CAUSE)],
+        "needed": needed(shown),
+        "traced": [line for line in traced if not line.startswith(_CAUSE)],
         "canaries": canaries_words(shown["design"], scores) if (scores := shown["scores"]) else "",
         "half": bool(scores and is_half(shown["design"], scores)),
         "missing": missing_words(shown),

@@ -86,4 +86,4 @@ def test_leakage_by_round_begins_with_the_round_that_differs(view, before, tmp_p
 def test_a_record_of_rounds_has_all_figures(tmp_path):
     claim = claim_record(*audited("model", tmp_path, 6000), with_evidence=True)
     titles = [one.title for one in of_claim(claim, "a")]
-    assert {"Trade-off curve", "Privacy profile", "Scores by world", "Leakage by round"} <= set(titles)
+    assert {"Trade-off curve", "Privacy profile", "Scores by input", "Leakage by round"} <= set(titles)

@@ -83,8 +83,8 @@ def test_what_is_at_most_or_at_least_is_rounded_that_way_in_every_sentence(betwe
     assert "at most 2.504" in ruler.row(claim).alternative
     record = {**between, "claims": [claim]}
     page = render(record)
-    assert "is too large with probability at most 0.334\u202f%" in page
-    assert "at 99.666\u202f% confidence" in page
+    assert "calls any true claim false is at most 0.34%." in page
+    assert "(99.666% confidence)" in page
     assert "with probability at most 0.003334." in markdown(record)
     spot = {"factor": None, "missed": 3.0, "tried": 30.0, "true_to": 5.846, "bounds": [], "runs": 4000}
     assert "up to 5.84 it is true" in words(spot)

@@ -122,7 +122,7 @@ def test_every_figure_is_drawn_for_a_falsified_claim(record):
     assert titles == [
         "Trade-off curve",
         "Privacy profile",
-        "Scores by world",
+        "Scores by input",
         "Leakage by round",
         "Certified epsilon against runs",
     ]
@@ -427,7 +427,7 @@ def test_what_is_exact_is_said_to_be_of_the_audited_pair(record):
     assert "| exact on its pair |" in markdown(told)
     assert "exact for pair" in run_lines(told, verbose=True)
     assert "diamond: exact on the audited pair" in ruler.picture([pair], title="t")
-    assert "exact value on the audited pair" in (page := render(told))
+    assert "exact value for the audited inputs" in (page := render(told))
     assert "<i>Exact</i>: on the audited pair alone" in page
 
 
@@ -437,7 +437,6 @@ def test_what_is_caught_at_best_is_said_to_be_laplace_noise(record):
     page = render(record)
     assert "a perfect attack would have caught Laplace noise of a true ε this large" in page
     assert "the smallest violation by Laplace noise that a perfect attack would have caught" in page
-    assert "at best detectable, of Laplace noise, from so many runs" in page
 
 
 EXACT = [recipe for recipe in ATTACKS if recipe.exact]
@@ -450,11 +449,11 @@ def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
     claim = {**record["claims"][0], "attack": recipe.name, "event": {"lower": None, "upper": 1.0, "share": 0.5}}
     del claim["evidence"]  # its figures would be drawn
     old = {k: v for k, v in claim.items() if k not in ("attack_exact", "attack_reads")}
-    start = f"The observer looks at {recipe.wording}, says “left” when that is at least 2.718 times likelier in the"
+    start = f"The attack looks at {recipe.wording}, finds “left” when that is at least 2.718 times likelier on the"
     for shown in ({**claim, "attack_exact": True, "attack_reads": recipe.wording}, old):
         assert view({**record, "claims": [shown]})["claims"][0]["event_words"].startswith(start)
     new = {**claim, "attack": "an attack to come", "attack_exact": True, "attack_reads": "what is to come"}
-    assert "looks at what is to come, says" in view({**record, "claims": [new]})["claims"][0]["event_words"]
+    assert "looks at what is to come, finds" in view({**record, "claims": [new]})["claims"][0]["event_words"]
     learned = {**claim, "attack": "logistic regression", "attack_exact": False, "attack_reads": ""}
     assert "the score of the logistic" in view({**record, "claims": [learned]})["claims"][0]["event_words"]
 
@@ -470,17 +469,17 @@ def test_a_record_says_whether_its_attack_is_exact(record):
 @pytest.mark.slow(reason="pages of its own")
 def test_sentences_fit_claims_that_stopped_early_and_pairs_that_differ_in_several_rounds(record):
     early = copy.deepcopy(record)
-    assert "it is certified on fresh runs." in render(early)
+    assert "is certified on fresh runs." in render(early)
     for claim in early["claims"]:
         claim["method"], claim["two_interval_bound"] = "anytime", None
     page = render(early)
-    assert "In the last runs the observer looks at" in page
-    assert "runs, each of them guessed by what was known before it and in a world drawn by a fair coin, it" in page
+    assert "In the last runs the attack looks at" in page
+    assert "runs, each of them guessed by what was known before it and on an input drawn by a fair coin, it" in page
     assert "Bounds from these counts" not in page
     assert "two Clopper-Pearson intervals <b>" not in page
     assert "on fresh runs, or, by the method “anytime”, by bets that were each fixed before its run." in page
     assert "chosen on pilot runs, does not pass" not in page
-    assert "two neighbouring sequences of losses" in page
+    assert "two sequences of losses" in page
     assert "fresh runs" not in markdown(early)
 
 

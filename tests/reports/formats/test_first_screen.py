@@ -1,0 +1,110 @@
+"""The first screen of a report: six questions, answered in whole sentences for whoever reads no further."""
+
+import copy
+
+import pytest
+
+from overclaim.reports.formats.html import render, view
+from overclaim.reports.headline import headline_words
+
+HASH = "8c1e" * 16
+CAUSE = {"kind": "calls", "text": "too little noise", "calls": 1, "call": 1, "differs": 1.0, "calibrated_for": 0.5}
+
+
+def claim(name, verdict, lower, **more):
+    usual = {"name": name, "verdict": verdict, "claimed": {"epsilon": 1.0, "delta": 0.0}, "epsilon_lower": lower}
+    reason = {"reason": "too few runs"} if verdict == "UNDERPOWERED" else {}
+    facts = {"mechanism": True, "confidence": 0.998, "runs": 20_000, "replay": f"overclaim check {name}"}
+    return {**usual, **reason, **facts, **more}
+
+
+RECORD = {
+    "alpha": 0.01,
+    "command": "overclaim run plan.toml",
+    "overclaim": "0.2.0",
+    "protects": "one visitor",
+    "audited": {
+        "commit": "3f1c2ab" * 5,
+        "clean": True,
+        "files": {"noisy.py": HASH},
+        "versions": {"overclaim": "0.2.0"},
+    },
+    "ledger_of_tests": {"method": "Holm", "planned": 5, "family_wise_error": 0.01},
+    "claims": [
+        claim("noisy.py:count", "FALSIFIED", 1.83, claimed_in="plan.toml:2", cause=CAUSE),
+        claim("noisy.py:good", "SURVIVED", 0.92),
+        claim("my.py:MyLearner", "SURVIVED", 0.0),
+        claim("my.py:Tally", "UNDERPOWERED", 0.1),
+    ],
+    "errors": [
+        {"name": "my.py:Crash", "kind": "crashed", "message": "my.py:Crash raised ValueError: no", "where": "my.py:16"}
+    ],
+}
+
+
+def screen(**more):
+    return view({**copy.deepcopy(RECORD), **more})["first"]
+
+
+def test_the_summary_counts_and_names_the_false_claim_and_the_chance_of_an_error():
+    assert screen()["sentences"] == [
+        "Of 5 privacy claims, 1 is false, 2 were not refuted, 1 could not be tested, 1 crashed.",
+        "The false one: count in noisy.py claims epsilon 1; it is at least 1.83. 2 times the noise is needed.",
+        "“Not refuted” is not a proof of privacy.",
+        "The chance that this report calls any true claim false is at most 1%.",
+    ]
+    assert headline_words(RECORD) == "1 of 5 privacy claims is false."
+
+
+@pytest.mark.parametrize(
+    ("ledger", "said"),
+    [
+        ({"method": "each for itself"}, "any true claim false is at most 0.8%."),
+        (None, "any true claim false is at most 0.8%."),
+        ({"method": "Holm", "family_wise_error": 0.05}, "any true claim false is at most 5%."),
+    ],
+)
+def test_the_chance_is_that_of_all_claims_together(ledger, said):
+    assert screen(ledger_of_tests=ledger)["sentences"][-1].endswith(said)
+
+
+def test_each_question_has_its_answer():
+    first = screen()
+    assert first["audited"]["commit"] == "commit 3f1c2ab3f1c2, no local changes"
+    assert first["audited"]["files"] == [("noisy.py", HASH[:12], HASH)]
+    assert first["protects"] == "one visitor: the two inputs that are given"
+    assert first["since"] == ["no earlier audit was given (--baseline)"]
+    assert [(row["name"], row["verdict"], row["result"]) for row in first["rows"]] == [
+        ("count in noisy.py", "FALSE", "at least 1.83, claimed 1"),
+        ("good in noisy.py", "not refuted", "at least 0.92"),
+        ("MyLearner in my.py", "not refuted", "nothing was seen"),
+        ("Tally in my.py", "not tested", "too few runs"),
+        ("Crash in my.py", "crashed", "my.py:Crash raised ValueError: no (my.py:16)"),
+    ]
+    assert first["rows"][0]["source"] == "plan.toml:2"
+    assert first["limits"][:2] == ["1 claim: too few runs", "the power of 2 audits (--weaken)"]
+    assert len(first["limits"]) <= 5
+
+
+def test_what_changed_since_the_last_audit_is_told():
+    finding = {"kind": "regression", "name": "noisy.py:count", "message": "epsilon is at least 1.83, was 1.2"}
+    worse = screen(baseline={"findings": [finding]})
+    assert worse["since"] == ["worse: noisy.py:count: epsilon is at least 1.83, was 1.2"]
+    assert screen(baseline={"findings": []})["since"] == ["nothing became worse, and no claim was weakened or dropped"]
+
+
+def test_of_many_claims_the_false_ones_are_shown_and_all_others_are_a_link_away():
+    many = [claim(f"own.py:f{i}", "SURVIVED", 0.5) for i in range(40)]
+    first = screen(claims=[*many, RECORD["claims"][0]])
+    assert [row["name"] for row in first["rows"]] == ["count in noisy.py", "Crash in my.py"]
+    assert first["more"] == 40
+    page = render({**copy.deepcopy(RECORD), "claims": [*many, RECORD["claims"][0]]})
+    assert '40 more: see <a href="#claims">' in page
+    assert all(f'id="c{i}"' in page for i in range(1, 42))  # anchors of claims that are folded stay
+
+
+def test_an_old_record_has_a_first_screen_too():
+    old = {"alpha": 0.05, "claims": [claim("a/b", "SURVIVED", 0.3)]}
+    first = view(old)["first"]
+    assert first["sentences"][0] == "Of 1 privacy claim, none is false, 1 was not refuted."
+    assert (first["audited"]["commit"], first["audited"]["files"]) == ("no commit is known", [])
