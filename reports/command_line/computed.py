@@ -85,7 +85,8 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     rows.append(("Inputs", pair_words(pair.to_json(), of_data=False) + worst))
     if whys:
         rows.append(("Unknown", f"{len(whys)} standard pairs have no exact value, and may be worse: {whys[0]}"))
-    say("\n".join(f"{label:<8}{text}" for label, text in rows))
+    width = max(len(label) for label, _ in rows) + 2
+    say("\n".join(f"{label:<{max(8, width)}}{text}" for label, text in rows))
 
 
 def _number(value: float) -> str:

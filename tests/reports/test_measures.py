@@ -256,4 +256,4 @@ def test_exact_values_at_two_deltas_stay_two():
     asked = ["exact", "agarwal-singh/reduction-threshold", "--rounds", "2", "--delta", "0.0010000001"]
     exact = json.loads(CliRunner().invoke(main, [*asked, "--json"]).stdout)["epsilon"]
     assert list(exact) == ["0", "0.001", "0.0010000001", "0.01"]
-    assert "delta 0.0010000001 epsilon" in CliRunner().invoke(main, asked).stdout
+    assert "\n0.0010000001  1.9980\n" in CliRunner().invoke(main, asked).stdout

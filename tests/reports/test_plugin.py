@@ -186,11 +186,11 @@ def test_a_mistaken_marker_is_an_error(pytester):
     )
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*the marker overclaim takes runs, seed, * by name, got run"])
+    result.stdout.fnmatch_lines(["*the marker overclaim takes runs, stop, * by name, got run"])
 
 
 MISUSED = {
-    "5": "runs, seed, confidence, stop, fast, weaken by name, got 5",
+    "5": "runs, stop, seed, confidence, fast, weaken by name, got 5",
     "runs=5": "a whole number of at least 20 as runs, got 5",
     "runs='many'": "a whole number of at least 20 as runs, got 'many'",
     "runs=True": "a whole number of at least 20 as runs, got True",

@@ -20,8 +20,9 @@ def check(target, *words):
 
 
 def error_lines(text):
-    """Return the number of lines, without the place and the hint below an error."""
-    return sum(not line.startswith(("  where: ", "  hint:  ")) for line in text.splitlines())
+    """Return the number of lines, without the place and the hint below an error, and the claims that are finished."""
+    beside = ("  where: ", "  hint:  ", "FALSIFIED ", "SURVIVED ", "UNDERPOWERED ")
+    return sum(not line.startswith(beside) for line in text.splitlines())
 
 
 def refused(result, *said, code=2):
