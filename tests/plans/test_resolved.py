@@ -16,7 +16,7 @@ from overclaim.reports.identity import mark
 
 DATA = Path(__file__).parents[1] / "data"
 #: What of a command is of the machine, not of the audit.
-ELSEWHERE = ("jobs", "workers", "scheduler", "shrink", "trace", "as_json", "plot")
+ELSEWHERE = ("jobs", "workers", "scheduler", "shrink", "trace", "as_json", "plot", "verbose", "quiet")
 FIELDS = ("epsilon", "delta", "rounds", "arms", "losses", "neighbours", "surface")
 #: The marks of the claims of a record of 0.1.0.
 MARKS = (

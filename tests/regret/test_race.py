@@ -130,7 +130,7 @@ def test_a_class_that_bears_no_short_game_has_no_growth_and_is_measured():
 def test_a_game_too_short_for_growth_says_so():
     result = command("regret", "asi-raman-talwar/batched-exp3", "--rounds", 16, "--runs", 20)
     assert result.exit_code == 0, result.output
-    assert "no growth exponent: it needs T = 32 or more" in result.output
+    assert "no exponent: it needs T = 32 or more" in result.output
 
 
 def test_a_bound_that_says_nothing_has_fewer_runs_and_the_same_verdict():
