@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -112,8 +112,8 @@ def _other_epsilon(target: Any, claim: Claim) -> list[str]:
         return []
     made, values = (target.user_class, target.parameters) if isinstance(target, Scalar) else (target, {})
     known = {} if isinstance(made, type) else dict(getattr(made, "__dict__", {}))
-    with suppress(TypeError, ValueError):  # of a batched learner, or a C extension: it has no signature
-        known |= {name: one.default for name, one in inspect.signature(made).parameters.items()}
+    with suppress(TypeError, ValueError):  # of a C extension, which has no signature
+        known |= {name: one.default for name, one in _signature(made).items()}
     known |= values
     own = {name: known[name] for name in ("epsilon", "eps") if isinstance(known.get(name), int | float)}
     return [
@@ -122,6 +122,11 @@ def _other_epsilon(target: Any, claim: Claim) -> list[str]:
         for name, value in own.items()
         if claim.measure.is_epsilon and not math.isclose(value, claim.epsilon)
     ]
+
+
+def _signature(made: object) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of what can be called; asked of anything else, `inspect` would want its text."""
+    return inspect.signature(made).parameters if callable(made) else {}
 
 
 def _always_raises(mechanism: Callable[..., object], pair: DataPair, seed: int) -> list[str]:

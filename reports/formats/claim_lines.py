@@ -55,7 +55,6 @@ def detail_rows(claim: ClaimRecord) -> list[Row]:
         ("What fails", str(claim.get("false") or "") if false else ""),
         ("Defence", str(claim.get("answer") or "") if false else ""),
         ("Note", str(claim.get("note") or "") if claim.get("standing") else ""),
-        ("Noise", _noise(claim)),
         ("Bound", _bound(claim)),
         ("Attack", _attack(claim)),
         ("Event", str(claim.get("event_in_words") or "").replace("“", '"').replace("”", '"')),
@@ -72,13 +71,6 @@ def detail_rows(claim: ClaimRecord) -> list[Row]:
         *(("Missing", line.removeprefix("missing: ")) for line in missing_words(claim)),
         ("Generator", _generator(claim)),
     ]
-
-
-def _noise(claim: ClaimRecord) -> str:
-    """Return that an option of the claim has set the noise of a catalogue's target too, and how to set it alone."""
-    names = claim.get("noise_set_by") or []
-    options, alone = (" and ".join(f"{dash}{name}" for name in names) for dash in ("--", "--set "))
-    return f"{options} set{'s' * (len(names) == 1)} the noise too; {alone} sets the noise alone" if names else ""
 
 
 def _bound(claim: ClaimRecord) -> str:

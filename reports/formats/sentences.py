@@ -198,12 +198,18 @@ def detectable_words(claim: ClaimRecord) -> str:
 
 
 def meaning(claim: ClaimRecord) -> str:
-    """Return what a verdict means: nothing behind FALSIFIED, which says it all."""
+    """Return what a verdict means, and what fresh runs remark: nothing behind FALSIFIED, which says it all."""
+    words = _meaning(claim)
+    return "; ".join([words, *remark_lines(claim)]) if words else ""
+
+
+def _meaning(claim: ClaimRecord) -> str:
     verdict, reason = verdict_of(claim), reason_of(claim)
     if verdict == "SURVIVED":
         words = NO_PROOF if lower(claim) > 0 or is_bounded(claim) else f"this audit tested little: {LITTLE}"
         if traced := _traced(claim):
             words = f"{words.removesuffix('; this is not a proof of privacy')}; {traced}"
+        words += _noise_too(claim)
         return words + "; low-order bits were not tested (--bits)" * bool(claim.get("unread_bits"))
     if claim.get("scores") and reason is not None:
         return _meaning_of_scores(claim)
@@ -216,6 +222,13 @@ def meaning(claim: ClaimRecord) -> str:
         found = (claim.get("blind_spot") or {}).get("false_at") is not None
         known = "no attack is known" if found else "the noise is larger than the claim needs, or no attack is known"
     return f"not tested: {known}" + f"; {LITTLE}" * (reason == NOT_SEEN)
+
+
+def _noise_too(claim: ClaimRecord) -> str:
+    """Return that the options of a claim have set the noise too: then the audit is of other noise than the usual."""
+    names = claim.get("noise_set_by") or []
+    options, alone = (" and ".join(f"{dash}{name}" for name in names) for dash in ("--", "--set "))
+    return f"; {options} set the noise too ({alone}: the noise alone)" if names else ""
 
 
 def _traced(claim: ClaimRecord) -> str:

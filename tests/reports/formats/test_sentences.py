@@ -163,6 +163,8 @@ def test_the_power_is_measured_or_said_not_to_be(changes, words):
     ("changes", "words"),
     [
         (SURVIVED, "no violation was found; this is not a proof of privacy"),
+        (SURVIVED | {"remarks": ["its noise is fixed"]}, "not a proof of privacy; its noise is fixed"),
+        (SURVIVED | {"noise_set_by": ["epsilon"]}, "; --epsilon set the noise too (--set epsilon: the noise alone)"),
         (SURVIVED | {"unread_bits": True}, "; low-order bits were not tested (--bits)"),
         (
             SURVIVED | {"epsilon_lower": 0.0},
