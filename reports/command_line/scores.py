@@ -49,6 +49,7 @@ def scores(
     each other.
     """
     from ...audit.execution.execution import Budget
+    from ...audit.execution.progress import stage
     from ...audit.plans.request import named_files
     from ...audit.plans.tasks import Task
     from ..formats.claim_lines import claim_lines
@@ -66,7 +67,8 @@ def scores(
     task = Task(target=named_files(*files.values()), **given, **choices, measure=measure, budget=spent)
     with own_process():
         prepared = task.prepare()
-        record = claim_record(prepared, prepared.audit())
+        with stage("comparing scores"):
+            record = claim_record(prepared, prepared.audit())
         write_plot(plot, record)
     lines = to_text(record) if as_json else claim_lines(record, quiet=quiet, verbose=verbose)
     say(lines, nl=not as_json, styled=not as_json)
