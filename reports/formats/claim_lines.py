@@ -94,13 +94,15 @@ def _bound(claim: ClaimRecord) -> str:
 
 
 def _attack(claim: ClaimRecord) -> str:
+    if claim.get("scores"):
+        return "every threshold on the scores; the evidence is of the one that shows most"
     exact = " (exact)" if claim.get("attack_exact") else ""
     how = {
         "joint": "one event, fixed before the runs that were counted",
         "guess": "guesses, by thresholds that were fixed before the runs that were counted",
         "anytime": "bets, each of which was placed before its run was played",
         "variational": "a function of the score, fixed before the runs that were counted",
-    }.get(claim.get("method") or "", "all scores of the canaries")
+    }.get(claim.get("method") or "", "an event, fixed before the runs that were counted")
     return f"{claim.get('attack') or 'none'}{exact}; {how}"
 
 

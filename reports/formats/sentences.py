@@ -74,7 +74,7 @@ def claimed_by(claim: ClaimRecord) -> str:
     """Return who claims it: a paper, a documentation, or an accountant; nothing of a user's own claim."""
     source, standing, note = claim.get("source") or "", claim.get("standing"), claim.get("note") or ""
     if not standing:
-        return note
+        return f"not known: {note}" if note.startswith("the catalogue has no case") else note
     if standing == "control":
         return f"nobody: a control ({source})" if source.startswith("none") else "nobody: a control"
     if standing == "variant":
@@ -86,12 +86,18 @@ def shares(seen: float, most: float | None = None) -> tuple[str, str]:
     """Return two shares in per cent with one decimal, or as many as tell them from 0, 1 and, if larger, each other."""
     both = (seen, seen if most is None else most)
     for places in range(1, 8):
-        texts = [f"{100 * share:.{places}f}" for share in both]
-        honest = all(share in (0, 1) or 0 < float(text) < 100 for text, share in zip(texts, both, strict=True))
-        if honest and (both[0] <= both[1] or texts[0] != texts[1]):
+        first, second = (_share(share, places) for share in both)
+        if both[0] <= both[1] or first != second:
             break
-    first, second = (text.removesuffix(".0") if text in ("0.0", "100.0") else text for text in texts)
-    return f"{first}%", f"{second}%"
+    return first, second
+
+
+def _share(share: float, places: int) -> str:
+    """Return a share in per cent with so many decimals, or as many more as tell it from 0 and 1."""
+    if share in (0, 1):
+        return f"{share:.0%}"
+    known = (f"{100 * share:.{more}f}" for more in range(places, 17))
+    return next((text for text in known if 0 < float(text) < 100), f"{100 * share:g}") + "%"
 
 
 def evidence(claim: ClaimRecord) -> str:
@@ -103,7 +109,7 @@ def evidence(claim: ClaimRecord) -> str:
         return _evidence_of_scores(claim)
     if (rates := named_rates(claim)) is not None:
         here, there, most = (float(str(rates[name])) for name in ("here", "there", "most"))
-        (text, allowed), (false, _) = shares(here, most), shares(there)
+        (text, allowed), false = shares(here, most), _false_positives(claim, there)
         words = f'the attack finds "{rates["name"]}" with true-positive rate {text} at false-positive rate {false}'
         if lower(claim) == 0 and here <= most and not claim["claimed"]["delta"]:
             return f"{words}: no better than chance" + SAMPLING * (here > there)
@@ -115,6 +121,13 @@ def evidence(claim: ClaimRecord) -> str:
     text, allowed = shares(share, known["most"] if known else None)
     words = f"{text} of the attack's guesses are right"
     return f"{words}; {_allows(claim, share, known['most'], allowed)}" if known else words
+
+
+def _false_positives(claim: ClaimRecord, share: float) -> str:
+    """Return a false-positive rate; where none happened, of how many: it may still be above 0."""
+    world = named_world(claim)
+    none = f" (0 of {world.others:,})" if world is not None and not world.misses else ""
+    return shares(share)[0] + none
 
 
 def _allows(claim: ClaimRecord, seen: float, most: float, allowed: str) -> str:
@@ -301,7 +314,9 @@ def next_step(claim: ClaimRecord) -> str:
         return _next_of_scores(claim)
     others = "--left and --right, or --inputs" if is_mechanism(claim) else "--pair, --inputs"
     if verdict == "FALSIFIED":
-        own = ":" in claim["name"] and not cause(claim) and claim.get("replayable") is not False
+        if claim.get("replayable") is False:
+            return "each repetition has other counts: no seed sets the target's random numbers"
+        own = ":" in claim["name"] and not cause(claim)
         return "--trace names the line of code and the noise that it needs" if own else ""
     if reason == TOO_FEW:
         enough = enough_runs(claim)

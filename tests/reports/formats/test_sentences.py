@@ -92,6 +92,10 @@ def test_line_1_is_the_whole_answer(changes, answer):
             SURVIVED | {"epsilon_lower": 0.0, "method": "joint", "counts": ONE_SIDED | {"right_upper": 300}},
             "true-positive rate 50.0% at false-positive rate 50.0%: no better than chance",
         ),
+        (
+            {"method": "joint", "counts": ONE_SIDED | {"right_upper": 0}},
+            "true-positive rate 50.0% at false-positive rate 0% (0 of 600); epsilon 1 allows 0%",
+        ),
         ({"method": "variational", "counts": ONE_SIDED}, "rate 5.0%; the bound uses all of its scores"),
     ],
 )
@@ -101,7 +105,8 @@ def test_the_evidence_is_a_rate_beside_what_the_claim_allows(changes, words):
 
 def test_a_rate_has_as_many_digits_as_tell_it_from_what_is_allowed():
     assert sentences.shares(0.73149, 0.73106) == ("73.15%", "73.11%")
-    assert sentences.shares(0.99999, 0.731) == ("99.999%", "73.100%")
+    assert sentences.shares(0.99999, 0.731) == ("99.999%", "73.1%")
+    assert sentences.shares(0.07992, 1e-5) == ("8.0%", "0.001%")
     assert sentences.shares(1.0, 0.731) == ("100%", "73.1%")
     assert sentences.shares(0.0) == ("0%", "0%")
 
