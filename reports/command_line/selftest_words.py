@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import click
 
 from ...audit.plans.selftest import SelfTestResult
+from ..formats.terminal import colour
 
-COLOURS = {"CAUGHT": "green", "QUIET": "green", "MISSED": "red", "FALSE ALARM": "red"}
+#: The verdict whose colour an outcome has, where it needs attention.
+LIKE = {"MISSED": "FALSIFIED", "FALSE ALARM": "FALSIFIED"}
 
 #: How traces begin that found nothing.
 NOT_TRACED = ("nothing: ", "not traced: ")
@@ -33,7 +35,7 @@ def table_of(results: Sequence[SelfTestResult]) -> str:
     width, wide = max(map(len, names)), max(len(f.bug) for f in results)
     lines = []
     for f in results:
-        word = click.style(f"{f.outcome:<11}", fg=COLOURS[f.outcome])
+        word = click.style(f"{f.outcome:<11}", fg=colour(LIKE.get(f.outcome, "")))
         bug = f.bug or "(sound)"
         lines.append(f"{word}  {f.subject:<{width}}  {bug:<{wide}}  {f.runs:>6,} runs  {f.how}")
         lines += [f"{'':<11}  in two runs: {f.traced}"] if f.traced else []

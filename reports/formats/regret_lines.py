@@ -92,7 +92,7 @@ def _growth(audit: RegretJson) -> str:
             least = 2**DOUBLINGS
             return f"no exponent: it needs T = {least} or more, and a learner that plays T / {least} rounds"
         return f"no exponent: fewer than three of the horizons show any regret, T = {horizons}"
-    low, high = within(audit["slope_lower"], audit["slope_upper"], ".2g")
+    low, high = within(audit.get("slope_lower"), audit.get("slope_upper"), ".2g")
     fitted = f"exponent {audit['slope']:.2g} ({low} to {high}) for T = {horizons[0]:,} to {horizons[-1]:,}"
     verdict = audit.get("growth_verdict")
     if not verdict:

@@ -75,7 +75,9 @@ def test_a_leak_that_grew_fails_though_the_claim_still_holds(accepted):
     assert record["claims"][0]["verdict"] == "SURVIVED"
     assert "Worse than the baseline (1)\n  mine.py:Noisy: epsilon is at least" in result.output
     assert "overclaim check mine.py:Noisy" in result.output
-    assert overclaim("accept", "out/record.json").output.startswith("accepted: regression: mine.py:Noisy")
+    accepted = overclaim("accept", "out/record.json").output
+    assert accepted.startswith("accepted: regression: mine.py:Noisy")
+    assert accepted.endswith("Baseline: overclaim-baseline.json has 1 claim (0 removed, 0 weaker)\n")
     assert rerun()[0].exit_code == 0
 
 

@@ -3,6 +3,7 @@
 import copy
 import re
 
+import click
 import pytest
 
 from overclaim.audit.verdicts.blind_spot import words
@@ -61,6 +62,30 @@ def test_an_interval_of_regret_is_rounded_outwards(between):
     text = regret_lines("mine.py:learner", audit)
     assert "(99.999% interval 40.1 to 42.6)" in text
     assert "(0.49 to 0.53)" in text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "word", "ends"),
+    [
+        ({"verdict": "UNDECIDED", "bound_verdict": "HOLDS", "growth_verdict": "UNDECIDED"}, "HOLDS", "; bound 9"),
+        ({"verdict": "VIOLATED", "bound_verdict": "VIOLATED", "growth_verdict": "HOLDS"}, "VIOLATED", "; bound 9"),
+        (
+            {"verdict": "VIOLATED", "bound_verdict": "HOLDS", "growth_verdict": "VIOLATED", "growth_lower": 0.876},
+            "VIOLATED",
+            "; bound 9; growth exponent at least 0.87, exponent 0.5",
+        ),
+        ({"verdict": None, "bound_verdict": None, "growth_verdict": None, "bound": None}, "MEASURED", "to 42.6)"),
+    ],
+)
+def test_line_1_of_regret_is_the_verdict_on_its_bound_or_growth(between, verdicts, word, ends):
+    least = {"rounds": 8, "sequence": "zeros", "confidence": 0.99, "interval_method": "betting", "runs": 9}
+    audit = {**between["regret"][0], "bound": 9.0, "exponent": 0.5, "bound_slope": None, **least, **verdicts}
+    head, *rows = click.unstyle(regret_lines("mine.py:learner", audit)).split("\n")
+    assert head.startswith(f"{word}  mine.py:learner: mean regret ")
+    assert head.endswith(ends)
+    assert len(rows) < 8
+    assert click.unstyle(regret_lines("mine.py:learner", audit, quiet=True)) == head
+    assert "\nDetails\n" in regret_lines("mine.py:learner", audit, verbose=True)
 
 
 def test_no_growth_exponent_is_no_row_of_dashes(between):
