@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 #: Fields of a record that say when, where and by which versions it was made; and what every part takes in time.
-UNSHARED = ("created", "command", "versions", "overclaim", "processor")
+UNSHARED = ("created", "command", "versions", "overclaim", "processor", "audited")
 TIME = "seconds"
 #: What is compared of a claim whose counts another run does not give again.
 VERDICT = ("name", "claimed", "verdict")

@@ -268,9 +268,10 @@ def check_target(user_object: object) -> None:
         _check_methods(user_object, ("start", "act", "update") if batched else ("act", "update"), feedback=not batched)
     elif isinstance(user_object, partial):
         made = name_of(user_object.func)
-        raise LearnerError(
-            f"a partial of {made} is no learner: give {made} itself, with parameters (--set NAME=VALUE), or a class "
-            "derived from it that has them as defaults"
+        raise hinted(
+            LearnerError(f"a partial of {made} is no learner"),
+            f"give {made} itself, with parameters (--set NAME=VALUE), or a class derived from it that has "
+            "them as defaults",
         )
     elif not inspect.isroutine(user_object):
         _check_methods(user_object, ("start", "act", "update"))
@@ -452,9 +453,9 @@ def _arguments(make: Callable[..., object], offered: set[str], parameters: Mappi
     missing = [p.name for p in named.values() if p.default is p.empty and p.name not in {*offered, *parameters}]
     # Other names in place of the offered ones are another constructor, not a parameter left out.
     if "rng" in missing and not isinstance(make, type):
-        raise LearnerError(
-            f"{name} takes rng, so it makes the object of one run: give its class itself, or a function of arms and "
-            "rounds that returns a batched learner"
+        raise hinted(
+            LearnerError(f"{name} takes rng, so it makes the object of one run"),
+            "give its class itself, or a function of arms and rounds that returns a batched learner",
         )
     if missing and (open_ended or parameters or "rng" not in offered or offered <= named.keys()):
         sets = " ".join(f"`set={parameter}=...`" for parameter in missing)
@@ -467,9 +468,10 @@ def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool 
     name = learner.__name__ if isinstance(learner, type) else type(learner).__name__
     lacking = [method for method in methods if not callable(getattr(learner, method, None))]
     if lacking == ["start"]:
-        raise LearnerError(
-            f"{name} must have start, act, update; it has no start. Of a plain class give the class itself, no object "
-            "and no function that returns it: every run gets an object of its own"
+        raise hinted(
+            LearnerError(f"{name} must have start, act, update; it has no start"),
+            "of a plain class give the class itself, no object and no function that returns it: every run "
+            "gets an object of its own",
         )
     if lacking:
         raise LearnerError(f"{name} must have {', '.join(methods)}; it has no {', '.join(lacking)}")

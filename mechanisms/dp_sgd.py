@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import must_be, must_be_one_of
+from ..errors import hinted, must_be, must_be_one_of
 from .claim import Claim
 from .measures.approximate import ApproxDP
 from .measures.measure import is_number
@@ -176,7 +176,7 @@ def _version() -> str:
     try:
         return importlib.metadata.version("dp_accounting")
     except importlib.metadata.PackageNotFoundError:
-        raise ValueError(
-            "a claim from a configuration is computed by dp_accounting, which is not installed: "
-            "pip install 'overclaim[accounting]'"
+        raise hinted(
+            ValueError("a claim from a configuration is computed by dp_accounting, which is not installed"),
+            "pip install 'overclaim[accounting]'",
         ) from None

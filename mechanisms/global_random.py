@@ -17,6 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..errors import hinted
+
 #: Bits of a seed: two words.
 SEED_BITS = 64
 #: One thread at a time: the generators are global.
@@ -99,7 +101,9 @@ def drawn_from(rng: np.random.Generator, call: Callable[..., Any], /, *args: obj
 def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
     """Install the generator; return what was where before, the last first."""
     if not _LOCK.acquire(blocking=False):
-        raise ThreadsError("global generators are one for all threads, and another thread uses them: use processes")
+        raise hinted(
+            ThreadsError("global generators are one for all threads, and another thread uses them"), "use processes"
+        )
     words = np.random.Generator.integers(rng, 2**SEED_BITS, size=2, dtype=np.uint64)  # a seed alone is no draw
     first, second = map(int, words)
     patched: list[tuple[object, str, object]] = [(_ENTROPY, "randbits", _ENTROPY.randbits)]

@@ -34,6 +34,7 @@ from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import LEVELS, claimed_words, is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..audit.verdicts.blind_spot import words as blind_words
+from ..errors import hinted
 from ..mechanisms.measures.stated import measure_from_json, number_text
 from .consistency import check_consistent
 from .identity import called, mark, matched, measure, same_unit, told_apart, why_another
@@ -109,7 +110,7 @@ Counting = Callable[[Sequence[tuple[ClaimRecord, ClaimRecord]]], Sequence[Again]
 def read_baseline(path: Path) -> RunRecord:
     """Read a baseline; asking for one that is not there is an error, never a silent pass."""
     if not exists(path, "cannot read the baseline"):
-        raise ValueError(f"there is no baseline {str(path)!r}: make one by overclaim accept RECORD.json")
+        raise hinted(ValueError(f"there is no baseline {str(path)!r}"), "make one by overclaim accept RECORD.json")
     return read_comparable(path)
 
 

@@ -24,6 +24,7 @@ from ..audit.statistics.graded_bets import GRADES
 from ..audit.statistics.measure_words import is_epsilon
 from ..audit.statistics.multiplicity import P_VALUE_DIGITS, holm, p_value, unproved_p_value
 from ..audit.verdicts.blind_spot import TOO_FEW, BlindSpot
+from ..errors import hinted
 from ..mechanisms.claim import Claim
 from ..mechanisms.measures.stated import measure_from_json
 from .headline import headline
@@ -61,9 +62,9 @@ def check_consistent(record: RunRecord, file: str) -> None:
             raise ValueError(f"{file!r} cannot be checked: {where} of {claim['name']}: {said}") from None
         if wrong is not None:
             said = f"{where}.{wrong.field} of {claim['name']} {wrong.message}"
-            raise ValueError(f"{file!r} contradicts itself: {said}: audit it again")
+            raise hinted(ValueError(f"{file!r} contradicts itself: {said}"), "audit it again")
     for field, message in _of_record(record):
-        raise ValueError(f"{file!r} contradicts itself: {field} {message}: audit it again")
+        raise hinted(ValueError(f"{file!r} contradicts itself: {field} {message}"), "audit it again")
 
 
 def of_claim(claim: ClaimRecord) -> Iterator[Contradiction]:

@@ -11,7 +11,7 @@ import numpy as np
 from ..audit.play.pairs import Pair
 from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.canary_words import METHOD as SCORES
-from ..errors import must_be_one_of
+from ..errors import hinted, must_be_one_of
 from ..mechanisms.relation import neighbours_words
 from .extras import Extras, translated
 from .formats import figures, html, ruler
@@ -70,7 +70,7 @@ def result_plot(result: Result, kind: Kind | None = None) -> Plot:
     if kind == "roc" and result.canaries is None:
         raise ValueError("kind must be ruler or tradeoff, got 'roc': only scores of canaries have a ROC curve")
     if not available():
-        raise ValueError(f"kind {kind!r} needs matplotlib: pip install 'overclaim[figures]'")
+        raise hinted(ValueError(f"kind {kind!r} needs matplotlib"), "pip install 'overclaim[figures]'")
     if kind == "roc":
         return _drawn(ROC, lambda: roc(record))
     evidence: EvidenceJson = {"alpha": rounded(result.certificate.alpha), "tradeoff": tradeoff_of(result)}

@@ -239,7 +239,7 @@ def check_regret(pytestconfig: pytest.Config) -> Callable[..., RegretAudit]:
         try:
             return check(learner, bound, **{**known, **options})
         except (LearnerError, OpenBoundError) as error:
-            wrong = str(error)
+            wrong = "\n".join([str(error), *getattr(error, "__notes__", ())])
         pytest.fail(wrong, pytrace=False)  # not in the handler: pytest would show what was handled too
 
     return run

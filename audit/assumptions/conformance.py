@@ -200,15 +200,21 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     if not isinstance(learner, Scalar):  # there every run has a generator of its own
         blocks = [_played(learner, feed, pair.rounds, runs, draws_of(seed, block))[0] for block in SHARED_BLOCKS]
         if homogeneity_p_value(first, other, *blocks) < SHARED:
-            raise LearnerError(
-                f"the runs of {name} share randomness, such as one draw for a whole block: blocks of runs differ more "
-                "than independent runs do. Draw for every run, as in draws.uniform(runs)"
+            raise hinted(
+                LearnerError(
+                    f"the runs of {name} share randomness, such as one draw for a whole block: blocks of "
+                    "runs differ more than independent runs do"
+                ),
+                "draw for every run, as in draws.uniform(runs)",
             )
         together = np.concatenate([first, other, *blocks], axis=-1)
         if near_runs_alike(together.reshape(-1, together.shape[-1])[-_COMPARED:].astype(np.float64), runs):
-            raise LearnerError(
-                f"the runs of {name} share randomness, such as one draw for two of them: those near each other are "
-                "more, or less, alike than others. Draw for every run, as in draws.uniform(runs)"
+            raise hinted(
+                LearnerError(
+                    f"the runs of {name} share randomness, such as one draw for two of them: those near "
+                    "each other are more, or less, alike than others"
+                ),
+                "draw for every run, as in draws.uniform(runs)",
             )
     check_unshared(learner, shared)
 
@@ -264,9 +270,12 @@ def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
     _played(learner, feed, pair.rounds, 4, draws_of(seed, LearnerBlock.BETWEEN), watch)
     quarters = [max(part) for part in np.array_split(np.array(sizes), 4)]
     if all(np.diff(quarters) > 0):
-        raise LearnerError(
-            f"the state of {name_of(learner)} grows with the rounds: {quarters[0]} bytes, then {quarters[-1]} "
-            f"(4 runs, {pair.rounds} rounds); declare it with grows=True"
+        raise hinted(
+            LearnerError(
+                f"the state of {name_of(learner)} grows with the rounds: {quarters[0]} bytes, then "
+                f"{quarters[-1]} (4 runs, {pair.rounds} rounds)"
+            ),
+            "declare it with grows=True",
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
+from ...errors import hinted
 from ...learners.abilities import (
     NoDraws,
     NotEnumerableError,
@@ -225,9 +226,12 @@ def check_kernel(learner: Learner, pairs: Sequence[Pair], seed: int, *, view: Vi
             parts.append((fast.releases, slow.releases))
         same = (fast.releases is None) == (slow.releases is None)
         if not same or not all(_alike(a, b) for a, b in parts):
-            raise LearnerError(
-                f"the kernel of {type(learner).__name__} plays otherwise than its start, act and update do, fed the "
-                "same draws: audit without fast"
+            raise hinted(
+                LearnerError(
+                    f"the kernel of {type(learner).__name__} plays otherwise than its start, act and "
+                    "update do, fed the same draws"
+                ),
+                "audit without `fast`",
             )
 
 

@@ -181,12 +181,14 @@ def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int =
     if any(_same_by_no_chance(samples[0], other) for other in samples[1:]):
         raise LearnerError("the mechanism draws from a generator with a fixed seed: two blocks gave the same outputs")
     if ranks.size and homogeneity_p_value(*(sample[None] for sample in samples)) < SHARED:
-        raise LearnerError(
-            f"{_ALIKE}, such as one draw for a whole block: blocks differ more than independent runs do. "
-            "Draw for every run"
+        raise hinted(
+            LearnerError(f"{_ALIKE}, such as one draw for a whole block: blocks differ more than independent runs do"),
+            "draw for every run",
         )
     if near_runs_alike(ranks, size):
-        raise LearnerError(f"{_ALIKE}: those near each other are more, or less, alike than others. Draw for every run")
+        raise hinted(
+            LearnerError(f"{_ALIKE}: those near each other are more, or less, alike than others"), "draw for every run"
+        )
     if batched:
         _check_pool(mechanism, pair, seed, min(BLOCK, runs // 4, _CELLS // max(1, len(ranks))))
         alone = [outputs_of(mechanism, pair.left, draws_of(seed, block), 1) for block in ALONE_BLOCKS]
@@ -202,7 +204,9 @@ def _check_pool(mechanism: object, pair: DataPair, seed: int, size: int) -> None
         return
     whole = outputs_of(mechanism, pair.left, draws_of(seed, MechanismBlock.WHOLE), size)
     if near_runs_alike(_ranks(whole), size):
-        raise LearnerError(f"{_ALIKE}, such as a pool that serves a block of {size:,} again. Draw for every run")
+        raise hinted(
+            LearnerError(f"{_ALIKE}, such as a pool that serves a block of {size:,} again"), "draw for every run"
+        )
 
 
 def _last_differ(ranks: Floats, last: int) -> bool:
@@ -273,9 +277,12 @@ def check_block(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
         return
     actions = play(learner, pair, draws_of(seed, LearnerBlock.WHOLE), size, share=1.0).actions
     if near_runs_alike(actions.reshape(-1, size)[-_LAST:].astype(np.float64), size):
-        raise LearnerError(
-            f"the runs of {name_of(learner)} share randomness, such as a pool of noise that serves a block of "
-            f"{size:,} again and again. Draw for every run, as in draws.uniform(runs)"
+        raise hinted(
+            LearnerError(
+                f"the runs of {name_of(learner)} share randomness, such as a pool of noise that serves a "
+                f"block of {size:,} again and again"
+            ),
+            "draw for every run, as in draws.uniform(runs)",
         )
 
 
@@ -320,9 +327,9 @@ def check_neighbours(event: Event, scores: Floats, left: Labels) -> None:
             marks = side[world]
             lags = {1, 2, 4, marks.size // 2}
             if any(neighbours_p_value(marks, lag) < _IN_A_BLOCK for lag in lags if 0 < lag < marks.size):
-                raise LearnerError(
-                    f"{_ALIKE} or keep state: those that certify meet the event in clusters or by turns. Draw for "
-                    "every run"
+                raise hinted(
+                    LearnerError(f"{_ALIKE} or keep state: those that certify meet the event in clusters or by turns"),
+                    "draw for every run",
                 )
 
 

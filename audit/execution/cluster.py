@@ -22,7 +22,7 @@ from functools import cache, lru_cache, partial
 from itertools import count
 from typing import Any
 
-from ...errors import must_be
+from ...errors import hinted, must_be
 from .provenance import digest, own_code, packages
 from .window import Window
 from .workers import Failed, Item, Result, attempt, unwrapped
@@ -198,7 +198,9 @@ class Cluster:
         try:
             import distributed  # noqa: F401
         except ImportError:
-            raise ClusterError("--engine dask needs dask.distributed: pip install 'overclaim[cluster]'") from None
+            raise hinted(
+                ClusterError("--engine dask needs dask.distributed"), "pip install 'overclaim[cluster]'"
+            ) from None
         client, ends = None, PATIENCE + (silent_since or 0.0)
         loggers = [logging.getLogger(name) for name in ("distributed", "asyncio")]
         levels = [logger.level for logger in loggers]

@@ -17,6 +17,7 @@ from importlib.metadata import Distribution, distributions, version
 from pathlib import Path
 
 from ... import __version__
+from ...errors import hinted
 
 #: Our own package's folder, and its only room whose code plays and chooses nothing.
 _ROOT, _SHOWS = Path(__file__).resolve().parents[2], "reports"
@@ -167,9 +168,12 @@ def check_namesakes(places: Iterable[str]) -> None:
                 continue  # the target itself, what is loaded by its path, and what no file of a user's stands in for
             other, known = held.setdefault(name, (place, digest))
             if known != digest:
-                raise ValueError(
-                    f"{other} and {place} import different modules called {name}, and a process holds one of a name: "
-                    "rename one, or give each target a plan of its own"
+                raise hinted(
+                    ValueError(
+                        f"{other} and {place} import different modules called {name}, and a process holds "
+                        "one of a name"
+                    ),
+                    "rename one, or give each target a plan of its own",
                 )
 
 

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import hinted
 from ...learners.abilities import (
     NoDraws,
     NotEnumerableError,
@@ -52,8 +53,9 @@ def check_enumerable(learner: Learner, pair: Pair) -> None:
     """Raise NotEnumerableError unless `sequence_laws` covers the learner and the pair."""
     chosen = decisions(pair.rounds, batch_of(learner))
     if learner.arms**chosen > MAX_SEQUENCES:
-        raise NotEnumerableError(
-            f"{learner.arms} arms and {chosen} decisions give more than {MAX_SEQUENCES} sequences: shorten the horizon"
+        raise hinted(
+            NotEnumerableError(f"{learner.arms} arms and {chosen} decisions give more than {MAX_SEQUENCES} sequences"),
+            "shorten the horizon",
         )
     on_grid = has_grid_law(learner) and isinstance(pair.left, np.ndarray)
     if not (on_grid or ftpl_law.applies(learner, pair) or has_noiseless_law(learner)):

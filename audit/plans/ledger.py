@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ...errors import hinted
 from ..execution.execution import Json
 from ..execution.provenance import changed, digest_with_imports, environment, loaded_files, own_code, packages
 from ..play.transcripts import BLOCK, MOST_TOGETHER
@@ -134,9 +135,9 @@ class Ledger:
         if ledger.file.exists():
             present, finished = ledger._summary()
             if not resume and any(finished.values()):
-                raise LedgerError(
-                    f"{ledger.path} holds {_finished_words(finished)} of an unfinished run: "
-                    "add --resume to go on with it, or --restart to start over"
+                raise hinted(
+                    LedgerError(f"{ledger.path} holds {_finished_words(finished)} of an unfinished run"),
+                    "add --resume to go on with it, or --restart to start over",
                 )
             if resume and present:
                 ledger._check(present, facts)
@@ -184,9 +185,9 @@ class Ledger:
                 "fit; resume it there, or remove the file to start over"
             )
         if present.get("plan") != wanted["plan"]:
-            raise LedgerError(
-                f"{self.path} is of another plan, or a target's file has changed, or one that it imports: give that "
-                "plan, or remove the file to start over"
+            raise hinted(
+                LedgerError(f"{self.path} is of another plan, or a target's file has changed, or one that it imports"),
+                "give that plan, or remove the file to start over",
             )
         now = json.loads(wanted["environment"])
         then = self.parsed(present.get("environment", "{}"), "what was installed")
@@ -199,7 +200,9 @@ class Ledger:
         with self._open() as connection:
             files = dict(connection.execute("SELECT path, hash FROM files WHERE run = ?", (self.key,)).fetchall())
         if edited := changed(files):
-            raise LedgerError(f"{edited[0]!r} has changed since {self.path} was begun: remove that to start over")
+            raise hinted(
+                LedgerError(f"{edited[0]!r} has changed since {self.path} was begun"), "remove that to start over"
+            )
 
     @classmethod
     def discard(cls, folder: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ...errors import hinted
 from .ledger import LedgerError
 
 NAME = ".overclaim.lock"
@@ -31,8 +32,9 @@ def owned(folder: Path) -> Iterator[None]:
         reason = "it is no folder" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
         raise ValueError(f"cannot write to --out {str(folder)!r}: {reason}") from None
     if file is None:
-        raise LedgerError(
-            f"another run is writing to {str(folder)!r}: wait until it has ended, or name another folder by --out"
+        raise hinted(
+            LedgerError(f"another run is writing to {str(folder)!r}"),
+            "wait until it has ended, or name another folder by --out",
         )
     with _ended(path, file):
         yield

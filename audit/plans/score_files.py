@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import hinted
 from ..play.json_text import parse_json
 from .paths import named, read_text
 
@@ -53,7 +54,9 @@ def read_sample(path: Path) -> NDArray[Any]:
     """Return the scores of a file of one sample: its column `score`, or its only one; raise ValueError otherwise."""
     columns = _columns(path)
     if INCLUDED in columns:
-        raise ValueError(f"{str(path)!r} has a column included: give it as the FILE of scores, not as a sample")
+        raise hinted(
+            ValueError(f"{str(path)!r} has a column included"), "give it as the FILE of scores, not as a sample"
+        )
     if SCORE not in columns:
         raise ValueError(f"{str(path)!r} must have the column score, it has {', '.join(columns) or 'none'}")
     return columns[SCORE]

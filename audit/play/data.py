@@ -18,6 +18,8 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import hinted
+
 #: Types of array elements that a record holds: no objects, which only pickles can.
 ARRAY_KINDS = "biufcUSMm"
 
@@ -64,7 +66,7 @@ def to_json(data: Any) -> Any:
     if type(data) is bytes:
         return {"$bytes": base64.b64encode(data).decode()}
     if isinstance(data, np.ma.MaskedArray):
-        raise UnreadableDataError("a record cannot hold a masked array: give its values and its mask")
+        raise hinted(UnreadableDataError("a record cannot hold a masked array"), "give its values and its mask")
     if isinstance(data, np.ndarray):
         return {"$array": _array(data)}
     if isinstance(data, np.generic) and data.dtype.kind in ARRAY_KINDS:
@@ -177,7 +179,9 @@ def import_pandas() -> ModuleType:
     try:
         return import_module("pandas")
     except ImportError:
-        raise UnreadableDataError("data frames need pandas, which is not installed: pip install pandas") from None
+        raise hinted(
+            UnreadableDataError("data frames need pandas, which is not installed"), "pip install pandas"
+        ) from None
 
 
 def _read_float(text: str) -> float:

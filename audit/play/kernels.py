@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import hinted
 from ...learners.abilities import kernel_of
 from ...learners.protocol import Actions, Arrays, Kernel, Learner, Numbers
 from ...learners.sampling import smallest_type
@@ -42,7 +43,7 @@ _INNER = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc
 def require_numba() -> None:
     """Raise ValueError if kernels cannot be compiled here."""
     if importlib.util.find_spec("numba") is None:
-        raise ValueError("fast needs Numba, which is not installed: pip install 'overclaim[fast]'")
+        raise hinted(ValueError("fast needs Numba, which is not installed"), "pip install 'overclaim[fast]'")
 
 
 def engine_of(learner: Learner, pairs: Iterable[Pair], *, fast: bool) -> str:

@@ -320,7 +320,10 @@ def extremes(claim: Claim, arms: int) -> tuple[float, float, Floats, Floats]:
     """Return the least and the largest loss that all arms have, and losses that are high by turns, and at one arm."""
     losses = loss_set(claim.losses)
     if not losses.bounded:
-        raise ValueError(f"losses {losses.name} have no extremes to search: give a pair, left and right, or inputs")
+        raise hinted(
+            ValueError(f"losses {losses.name} have no extremes to search"),
+            "give `pair`, `left` and `right`, or `inputs`",
+        )
     low, high = (end * losses.scale(arms) for end in (losses.low, losses.high))
     contrast, single = (np.where(where, high, low) for where in (np.arange(arms) % 2 == 0, np.arange(arms) == 0))
     return low, high, contrast, single

@@ -243,7 +243,9 @@ class RoundRelation:
         losses = losses_of(other)
         if self.relation.change == "zero":
             if isinstance(losses, dict):
-                raise RelationError("zero-out cannot apply to convex losses that are drawn: give loss vectors")
+                raise hinted(
+                    RelationError("zero-out cannot apply to convex losses that are drawn"), "give loss vectors"
+                )
             losses = [0.0] * len(losses_of(mine))
         if self.relation.change == "within":
             losses = within(self.relation, losses_of(mine), losses)

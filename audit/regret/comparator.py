@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from ...errors import hinted
 from ...learners.abilities import inward
 from ...learners.blame import name_of
 from ...learners.leaders.private_bandit import NoisyOco
@@ -92,7 +93,9 @@ def best_fixed(learner: Learner, losses: World, *, points: bool = True) -> tuple
         total = table.sum(axis=0)[:, None]
         return float(total.min() if domain is None else (total * _minimisers(domain, total)).sum()), 0.0
     if domain is None:
-        raise ValueError(f"{name_of(learner)} has no domain to minimise convex losses over: give a comparator")
+        raise hinted(
+            ValueError(f"{name_of(learner)} has no domain to minimise convex losses over"), "give a comparator"
+        )
     return best_fixed_point(domain, losses, learner.arms)
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar
 
-from ...errors import must_be
+from ...errors import hinted, must_be
 from ...learners.blame import raised, said
 from ...learners.protocol import LearnerError
 
@@ -32,8 +32,8 @@ def import_hypothesis() -> ModuleType:
     try:
         import hypothesis
     except ImportError:
-        raise MissingPackageError(
-            "inputs are drawn by hypothesis, which is not installed: pip install hypothesis"
+        raise hinted(
+            MissingPackageError("inputs are drawn by hypothesis, which is not installed"), "pip install hypothesis"
         ) from None
     return hypothesis
 

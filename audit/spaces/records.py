@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import hinted
 from ...mechanisms.relation import RelationError
 from ..play.data import import_pandas, is_frame, is_series
 
@@ -195,9 +196,11 @@ class _Table(Records):
         sizes = [part.size for part in self.parts]
         self.size = sizes[0]
         if len(set(sizes)) > 1:
-            raise RelationError(
-                f"the parts of a table must have a row for each record, got {', '.join(map(str, sizes))} rows; for "
-                "other data give a function as the relation"
+            raise hinted(
+                RelationError(
+                    f"the parts of a table must have a row for each record, got {', '.join(map(str, sizes))} rows"
+                ),
+                "for other data give a function as the relation",
             )
 
     def _whole(self, parts: Sequence[object]) -> object:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import hinted
 from ...mechanisms.relation import Relation
 from ..play.data import key_of, shown, to_json
 from ..play.rounds import (
@@ -169,7 +170,7 @@ class SequencePairs:
         self.allows, self.relation, self.publication, self.game = allows, relation, game.publication, game
         read = [game.read(data) for data in examples]
         if any(is_drawn(round_) for data in read for round_ in data):
-            raise ValueError("a search takes no losses that the learner draws: give left and right")
+            raise hinted(ValueError("a search takes no losses that the learner draws"), "give `left` and `right`")
         self.bases = list({key_of(data): data for data in read if allows(data)}.values())
         if not self.bases:
             raise ValueError("nothing fits the strategy of inputs: `where` allows no sequence that it draws")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ...errors import must_be
+from ...errors import hinted, must_be
 from .approximate import ApproxDP, Profile
 from .gaussian_dp import GDP
 from .measure import Measure
@@ -71,8 +71,9 @@ def stated_measure(given: Mapping[str, object]) -> Measure | None:
     if not names or names == ["epsilon"]:
         return None
     if given.get("delta") is not None:
-        raise ValueError(
-            f"delta goes with epsilon, got it with {names[0]}; --set delta=... sets the noise of a target"
+        raise hinted(
+            ValueError(f"delta goes with epsilon, got it with {names[0]}"),
+            "`set=delta=...` sets the noise of a target",
         )
     return MEASURES[names[0]](given[names[0]])
 

@@ -129,7 +129,8 @@ def _usage(error: click.UsageError, ctx: click.Context | None) -> tuple[str, str
 
 def _near(name: str, ctx: click.Context | None) -> str:
     """Return the options that a name may stand for: of the command that was called."""
-    known = [word for one in (ctx.command.params if ctx else ()) for word in (*one.opts, *one.secondary_opts)]
+    shown = [one for one in (ctx.command.params if ctx else ()) if not getattr(one, "hidden", False)]
+    known = [word for one in shown for word in (*one.opts, *one.secondary_opts)]
     return did_you_mean(name.lstrip("-"), [word.removeprefix("--") for word in known if word[:2] == "--"], "--")
 
 

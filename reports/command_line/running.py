@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -115,9 +116,7 @@ def run_plan(
     """
     from ...audit.plans.audited_files import audited_files
     from ...audit.plans.regret_tasks import not_measured
-    from ...audit.plans.selftest import selftest
     from ...audit.regret.false_regret_statements import false_utility_claims
-    from ...learners.blame import extra_or_reason
     from ..record import run_record
 
     identity = audited_files(plan)
@@ -129,16 +128,12 @@ def run_plan(
     items = [(plan.tasks[i], i, ledger) for i in missing]
     outcomes |= zip(missing, _outcomes(items, execution, apart=apart), strict=True)
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
-    for (claim, _), place in zip(ordered, plan.places, strict=False):
-        if claim is not None:
-            claim["claimed_in"] = place
-    claims = [claim for claim, _ in ordered if claim is not None]
+    claims = _placed([claim for claim, _ in ordered], plan)
     errors = [error for _, error in ordered if error is not None]
     tests = decide_together(claims, plan)
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
     record["ledger_of_tests"] = tests
-    record["audited"] = identity
-    record["protects"] = plan.protects
+    record |= {"audited": identity, "protects": plan.protects}
     record["skipped"] = [{"name": name, "reason": reason} for name, reason in plan.skipped]
     if plan.regret:
         rows = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)
@@ -147,17 +142,31 @@ def run_plan(
     if plan.published:
         record["regret_not_measured"] = not_measured()
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
-        page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
-        looked = partial(selftest, replace(execution, memory=page, progress=True), sound=False)
-        findings, unlooked = extra_or_reason("self-test", looked)
-        if page is not None:
-            page.close()
-        record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in findings or ()]
-        for one in unlooked:
-            record["errors"].append(
-                {"name": one.what, "kind": KINDS[INTERNAL], "message": one.reason, "replay": "overclaim selftest"}
-            )
+        _test_itself(record, plan, execution, ledger)
     return record
+
+
+def _placed(claims: Sequence[ClaimRecord | None], plan: Plan) -> list[ClaimRecord]:
+    """Return the claims that were audited, each with its place in the plan, where that tells."""
+    placed = zip_longest(claims, plan.places[: len(claims)])
+    return [claim | ({"claimed_in": place} if place else {}) for claim, place in placed if claim is not None]
+
+
+def _test_itself(record: RunRecord, plan: Plan, execution: Execution, ledger: Ledger | None) -> None:
+    """Put into a record which bugs the self-test caught; what it could not plant is an error."""
+    from ...audit.plans.selftest import selftest
+    from ...learners.blame import extra_or_reason
+
+    page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
+    looked = partial(selftest, replace(execution, memory=page, progress=True), sound=False)
+    findings, unlooked = extra_or_reason("self-test", looked)
+    if page is not None:
+        page.close()
+    record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in findings or ()]
+    for one in unlooked:
+        record["errors"].append(
+            {"name": one.what, "kind": KINDS[INTERNAL], "message": one.reason, "replay": "overclaim selftest"}
+        )
 
 
 def decide_together(claims: list[ClaimRecord], plan: Plan) -> LedgerOfTests:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...audit.statistics.measure_words import bound_words, claimed_words, unit_of
+from ...errors import hinted
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import HELD_OUT, level, lower, measure_of, named_world
 from ..record_types import ClaimRecord
@@ -83,6 +84,6 @@ def _threshold(claim: ClaimRecord, floor: float) -> tuple[list[float], list[floa
 def plot(claim: ClaimRecord) -> str:
     """Return a file of SVG with a claim's ROC curve; raise ValueError where nothing can draw it."""
     if not available():
-        raise ValueError("--plot needs matplotlib: pip install 'overclaim[figures]'")
+        raise hinted(ValueError("--plot needs matplotlib"), "pip install 'overclaim[figures]'")
     svg, alternative, _ = roc(claim)
     return standalone(svg, f"{TITLE}: {level(claim):g} claimed", alternative)

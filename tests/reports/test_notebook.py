@@ -83,7 +83,7 @@ def test_a_plot_that_there_is_not_is_refused(results, plot, message):
 @pytest.mark.parametrize(("kind", "plot"), [("learner", "tradeoff"), ("training", "roc")])
 def test_a_plot_without_matplotlib_names_what_to_install(results, monkeypatch, kind, plot):
     monkeypatch.setattr("overclaim.reports.notebook.available", lambda: False)
-    with pytest.raises(ValueError, match=r"needs matplotlib: pip install 'overclaim\[figures\]'$"):
+    with pytest.raises(ValueError, match=r"needs matplotlib\nhint: pip install 'overclaim\[figures\]'$"):
         results[kind].plot(plot)
     assert results[kind].plot("ruler").svg  # it needs no package
 

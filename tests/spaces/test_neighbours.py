@@ -171,7 +171,7 @@ def test_a_relation_that_raises_is_its_authors():
 
 def test_hypothesis_is_asked_for_in_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(ValueError, match=r"hypothesis, which is not installed: pip install hypothesis"):
+    with pytest.raises(ValueError, match=r"hypothesis, which is not installed\nhint: pip install hypothesis"):
         neighbours(LISTS)
 
 

@@ -54,7 +54,7 @@ def test_a_plot_without_matplotlib(tmp_path):
     words = ["scores", scores, "--design", "one-run", "--epsilon", 1, "--plot", tmp_path / "roc.svg"]
     done = without("matplotlib", *words)
     assert done.returncode == 2
-    assert "needs matplotlib: pip install 'overclaim[figures]'" in done.stderr
+    assert "needs matplotlib\n  hint:  pip install 'overclaim[figures]'" in done.stderr
     assert error_lines(done.stderr) == 1
     assert not (tmp_path / "roc.svg").exists()
 
