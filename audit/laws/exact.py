@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ...errors import reworded
 from ...learners.abilities import NotEnumerableError, has_grid_law, is_ours
 from ...learners.bandits.exp4 import BatchedExp4
 from ...learners.blame import name_of
@@ -146,7 +147,7 @@ def exact_epsilon(
             _from_sequences(learner, pair, deltas, cells // 2) if cells >= FINE and has_grid_law(learner) else epsilons
         )
     except NotEnumerableError as error:
-        raise NotExactError(str(error)) from None
+        raise reworded(error, str(error), NotExactError) from None
     if any(epsilons[d] != again[d] and abs(epsilons[d] - again[d]) > CONVERGED for d in deltas):
         raise NotExactError(f"the grid is too coarse here, with {getattr(learner, 'noise', None)}")
     return epsilons
@@ -164,7 +165,7 @@ def _from_loss(losses: PrivacyLoss, deltas: tuple[float, ...]) -> dict[float, fl
     try:
         return {d: losses.epsilon(d) for d in deltas}
     except ValueError as error:  # a delta below the resolution
-        raise NotExactError(str(error)) from None
+        raise reworded(error, str(error), NotExactError) from None
 
 
 def _from_sequences(learner: Learner, pair: Pair, deltas: tuple[float, ...], cells: int) -> dict[float, float]:

@@ -7,6 +7,7 @@ import scipy  # its parts load when first used
 from numpy.typing import NDArray
 from scipy import special
 
+from ...errors import reworded
 from ...learners.abilities import NotEnumerableError
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.private_bandit import PrivateBandit
@@ -222,7 +223,7 @@ def exact_level(learner: Learner, pair: Pair, measure: Measure, *, view: View = 
     try:
         return level_of_laws(measure, *(np.exp(law) for law in log_sequence_laws(learner, pair, cells=FINE)))
     except NotEnumerableError as error:
-        raise NotExactError(str(error)) from None
+        raise reworded(error, str(error), NotExactError) from None
 
 
 def exact_mu_and_rho(learner: Learner, pair: Pair, *, view: View = ACTIONS) -> dict[str, float]:

@@ -55,7 +55,7 @@ def check_enumerable(learner: Learner, pair: Pair) -> None:
     if learner.arms**chosen > MAX_SEQUENCES:
         raise hinted(
             NotEnumerableError(f"{learner.arms} arms and {chosen} decisions give more than {MAX_SEQUENCES} sequences"),
-            "shorten the horizon",
+            "use fewer `rounds`",
         )
     on_grid = has_grid_law(learner) and isinstance(pair.left, np.ndarray)
     if not (on_grid or ftpl_law.applies(learner, pair) or has_noiseless_law(learner)):

@@ -112,7 +112,7 @@ def _other_epsilon(target: Any, claim: Claim) -> list[str]:
         return []
     made, values = (target.user_class, target.parameters) if isinstance(target, Scalar) else (target, {})
     known = {} if isinstance(made, type) else dict(getattr(made, "__dict__", {}))
-    with suppress(TypeError, ValueError):  # of a C extension, which has no signature
+    with suppress(Exception):  # a C extension has no signature, and the error of another asks for a repr
         known |= {name: one.default for name, one in _signature(made).items()}
     known |= values
     own = {name: known[name] for name in ("epsilon", "eps") if isinstance(known.get(name), int | float)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import reworded
 from ...mechanisms.draws import Law
 from ..encoding.places import Size
 from .forms.form import Form
@@ -60,7 +61,7 @@ class Released:
         try:
             self.found: Explained = explained(self.rows, self.laws)
         except MemoryError as error:
-            raise UntraceableError(str(error)) from None
+            raise reworded(error, str(error), UntraceableError) from None
 
     def leak(self, runs: int) -> Leak | None:
         """Return the first row that no noise explains together with those before it, as a leak; None if none."""

@@ -84,7 +84,7 @@ def test_it_nests_in_one_thread_and_is_refused_in_two():
         thread = threading.Thread(target=enter)
         thread.start()
         thread.join()
-        assert "use processes" in errors[0]
+        assert "another thread uses them" in errors[0]
 
 
 def test_a_seed_is_no_draw_and_a_draw_is_told_with_its_place():

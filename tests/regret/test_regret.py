@@ -167,7 +167,9 @@ def test_the_search_for_the_best_point_admits_its_gap():
 
 def test_convex_losses_need_a_domain_or_a_comparator():
     learner = replace(Still(0.0), domain=None)
-    with pytest.raises(ValueError, match="Still has no domain to minimise convex losses over\nhint: give a comparator"):
+    with pytest.raises(
+        ValueError, match="Still has no domain to minimise convex losses over\nhint: give a comparator"
+    ):
         measure(learner, [Parabola(0.5)], Budget(runs=5))
     assert measure(learner, [Parabola(0.5)], Budget(runs=5), comparator=0.0).mean == pytest.approx(0.25)
 

@@ -229,7 +229,7 @@ def test_a_fault_of_a_template_is_our_own(tmp_path, monkeypatch, fault):
     (tmp_path / "plan.toml").write_text(PLAN.rpartition("\n\n")[2])
     result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == INTERNAL
-    assert "\noverclaim: error: internal error, a fault of overclaim: " in result.stderr  # behind the finished claim
+    assert "\noverclaim: error: internal error, a fault of overclaim: " in f"\n{result.stderr}"
 
 
 def test_an_unpicklable_target_has_the_same_result_in_one_process(own, monkeypatch):

@@ -234,7 +234,7 @@ def test_an_exact_value_is_by_the_law_that_the_users_own_target_states(tmp_path,
     assert "exact value for these inputs by the law that it states: 0.3000" in said
     assert overclaim("run", "plan.toml", "--no-blind-spots", "--jobs", 1).exit_code == 1
     report = " ".join((tmp_path / "out" / "report.html").read_text().split())
-    assert "exactly 0.3 on the audited pair by the law that it states" in report
+    assert "exactly 0.3 for these inputs by the law that it states" in report
     assert "none shows more than that on that pair: of a target that states its law, if it plays by that law" in report
 
 
@@ -473,7 +473,7 @@ expect = "falsified"
     assert result.exit_code == 0, result.output
     assert "mechanism" in result.output
     page = html.unescape((tmp_path / "out" / "report.html").read_text())
-    assert "two inputs that the mechanism shall not tell apart" in page
+    assert "Two inputs that the mechanism must not tell apart" in page
     assert f"<bdi>{left}</bdi>" in page
     assert f"<bdi>{right}</bdi>" in page
     assert "differs" not in page.partition('id="evidence"')[2].partition("</article>")[0]
