@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -101,18 +101,25 @@ def trace(
     UntraceableError
         If the control parts in every run: it draws from where nothing is watched, or hangs on rounding.
     """
+    with ExitStack() as afterwards:
 
-    def played(left: bool, frozen: list[TapeEvent], *, nudged: bool = False) -> Tape:
-        tape = Tape(seed, block, runs=runs, frozen=frozen, nudged=nudged, following=following)
-        return _play(playing, left, tape, foreign)
+        def played(left: bool, frozen: list[TapeEvent], nudged: bool) -> Tape:
+            tape = Tape(seed, block, runs=runs, frozen=frozen, nudged=nudged, following=following)
+            afterwards.callback(tape.forget)
+            return _play(playing, left, tape, foreign)
 
-    recorded = played(True, [])
-    control = played(True, recorded.events, nudged=True)
-    replayed = played(False, recorded.events)
+        return _replayed(played, runs, alone=foreign and following is Following.FORMS)
+
+
+def _replayed(play: Callable[[bool, list[TapeEvent], bool], Tape], runs: int, *, alone: bool) -> Trace:
+    """Return the trace of a block that `play` plays: in which world, with which frozen outputs, and whether moved."""
+    recorded = play(True, [], False)
+    control = play(True, recorded.events, True)
+    replayed = play(False, recorded.events, False)
     try:
         leak = parting(recorded.events, replayed.events, control.events, runs)
     except UntraceableError:
-        again = played(True, recorded.events)
+        again = play(True, recorded.events, False)
         parting(recorded.events, recorded.events, again.events, runs)  # says that it draws from elsewhere, if it does
         raise UntraceableError(
             "its replays differ: it draws from elsewhere, or hangs on the rounding of the noisy outputs"
@@ -130,8 +137,7 @@ def trace(
     lost = lost_words((recorded, replayed, control), runs)
     sites = (*map(_escape, (recorded, replayed)), _other_function(recorded, replayed))
     escaped = next((place for place in sites if place is not None), None)
-    alone = foreign and following is Following.FORMS and escaped is None
-    exact = alone and all(map(_draws_nothing_else, (recorded, replayed)))
+    exact = alone and escaped is None and all(map(_draws_nothing_else, (recorded, replayed)))
     return Trace(recorded.events, replayed.events, leak, runs, calls, watched, bare, lost, exact, escaped)
 
 

@@ -197,6 +197,10 @@ class Tape(Draws):
         """Whether a sum of noise and a number is released at once, as a plain number."""
         return self.following is Following.EAGER
 
+    def forget(self) -> None:
+        """Let go of what was played: forms know their tape, and Python frees no circle through an array of them."""
+        self.events, self.frozen, self.silent = [], [], []
+
     def stray(self) -> None:
         """Note a draw that is no noise call."""
         if self.other_draw is None:

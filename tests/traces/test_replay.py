@@ -1,5 +1,6 @@
 """Replays: leaks around the noise, found in two runs, and none where there is none."""
 
+import gc
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ from overclaim.audit.plans.selftest import PAIR
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.replay import traces
-from overclaim.audit.traces.tape import UntraceableError
+from overclaim.audit.traces.tape import Tape, UntraceableError
 from overclaim.audit.traces.upper import tracing
 from overclaim.learners import Exp3
 from overclaim.learners.conversions.batched import MiniBatch
@@ -271,3 +272,13 @@ def test_runs_with_more_and_fewer_noisy_calls_are_all_counted():
     assert most > 1
     assert f"the 1 to {most} noisy calls are all there are" in outcome.pair_upper.rests_on[1]
     assert outcome.pair_upper.epsilon == pytest.approx(most)
+
+
+def test_nothing_of_a_trace_is_kept():
+    """Each trace left its tapes, held by arrays of forms: an audit that searched inputs kept half a megabyte."""
+    pair, kept = DataPair([1.0, 0.0], [0.0, 0.0]), []
+    for _ in range(2):
+        assert traces(lambda data, rng: [np.array(data) + rng.laplace(0, 1, 2), rng.normal()], pair, once=True)
+        gc.collect()
+        kept.append(sum(type(one) is Tape for one in gc.get_objects()))
+    assert kept[0] == kept[1]
