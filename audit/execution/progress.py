@@ -19,8 +19,8 @@ Result = TypeVar("Result")
 
 #: The share of all expected seconds that counts as if it had been seen to be right.
 PRIOR = 0.05
-#: Cells of a bar, and seconds between two drawings.
-CELLS, PAUSE = 12, 0.1
+#: Seconds between two drawings.
+PAUSE = 0.1
 #: Erases the line from the cursor on.
 _ERASE = "\r\x1b[K"
 
@@ -50,11 +50,7 @@ class Line:
         """Draw the stages, with a bar and the time left where these are known."""
         if not self.on or not is_shown():
             return
-        text = ", ".join(stage for stage in self.stages if stage)
-        if share is not None:
-            text += f"  {bar_of(share)} {share:4.0%}"
-        if left is not None:
-            text += f"  {clock(left)} left"
+        text = _text(", ".join(stage for stage in self.stages if stage), share, left)
         if text == self.text:
             return
         self.text = text
@@ -100,26 +96,23 @@ def inside(stages: Sequence[str], task: Callable[[Item], Result], item: Item) ->
     return task(item)
 
 
-def bar_of(share: float) -> str:
-    """Return a bar, in plain characters where the terminal has no others."""
-    full, empty = ("━", "─") if _has_lines() else ("=", "-")
-    done = min(CELLS, max(0, round(share * CELLS)))
-    return full * done + empty * (CELLS - done)
+def _text(stages: str, share: float | None, left: float | None) -> str:
+    """Return the stages with a bar and the time left, in plain characters where the terminal has no others."""
+    if share is None:
+        return stages
+    from tqdm import tqdm
+
+    form = "{desc}  {bar:12} {percentage:3.0f}%" + ("" if left is None else "  {remaining} left")
+    rate = (1 - share) / left if left and share < 1 else 1e9  # so that the meter says the time left that is known
+    return str(tqdm.format_meter(share, 1, 1, rate=rate, prefix=stages, ascii=_bar(), bar_format=form))
 
 
-def _has_lines() -> bool:
+def _bar() -> str:
     try:
-        "━─".encode(getattr(sys.stderr, "encoding", None) or "ascii")
+        "─━".encode(getattr(sys.stderr, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
-def clock(seconds: float) -> str:
-    """Return seconds as minutes and seconds, and hours where there are any."""
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        return "-="
+    return "─━"
 
 
 @contextmanager

@@ -196,9 +196,7 @@ def test_what_makes_or_is_the_object_of_one_run_is_told_to_be_the_class():
     for given in (Fair(2, 2, None), lambda: Fair, lambda arms, rounds: Fair(arms, rounds, None)):
         with pytest.raises(LearnerError, match=r"it has no start\nhint: of a plain class give the class itself"):
             as_learner(given, arms=2, rounds=2)
-    with pytest.raises(
-        LearnerError, match=r"factory takes rng, so .* object of one run\nhint: give its class"
-    ):
+    with pytest.raises(LearnerError, match=r"factory takes rng, so .* object of one run\nhint: give its class"):
         as_learner(factory, arms=2, rounds=2)
 
 
@@ -207,9 +205,7 @@ def test_a_partial_of_a_learner_is_told_to_be_the_class(made):
     """On the command line it was "a mechanism: it needs two inputs"."""
     assert not is_mechanism(partial(made, eta=1.0))
     derived = "or a class derived from it that has them as defaults"  # `falsify` takes no parameters
-    with pytest.raises(
-        LearnerError, match=f"{made.__name__} is no learner\nhint: give .* itself, .*{derived}"
-    ):
+    with pytest.raises(LearnerError, match=f"{made.__name__} is no learner\nhint: give .* itself, .*{derived}"):
         as_learner(partial(made, eta=1.0), arms=2, rounds=2)
     assert is_mechanism(partial(lambda data, rng, scale: data, scale=1.0))
 
