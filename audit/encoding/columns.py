@@ -104,7 +104,7 @@ class Column:
         ordered = np.sort(columns, axis=1)
         low, high = ordered[:, 0], ordered[:, -1]
         plain = (ordered[:, 1:] > ordered[:, :-1]).all(axis=1) & (low >= -LARGE) & (high <= LARGE)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             plain &= (high - low >= SMALL) & (ordered != np.rint(ordered)).any(axis=1)
         looked = iter(_quartiles(ordered[plain]))
         none = np.empty(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,10 @@ from scipy import special
 
 from ....mechanisms.draws import Floats
 from ...encoding.features import Columns, Features, LabelledColumns, Labels
-from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import Places
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from ..protocol import log_ratio
-from .learned import PRIORS, SCREENED, OutputAttack, binned_odds, nothing, worth_of
+from .learned import SCREENED, OutputAttack, binned_odds, nothing, worth_of
 from .regressions import Logistic
 
 #: The most possible outcomes of a table of few; how often on average training must show the outcomes of one, if these
@@ -28,12 +26,6 @@ MOST_OUTCOMES, TWICE, REPEATED = 2**16, 2, 16
 FEW_OUTCOMES, FEWER_OUTCOMES = 256, 24
 #: The most patterns of special values that are told apart: each needs runs of its own to learn from.
 MOST_PATTERNS = 64
-#: The values of a column that holds categories, at least and at most, and the fewest runs of each on average; the most
-#: such columns, and the most columns beside one.
-FEWEST_CATEGORIES, MOST_CATEGORIES, FEWEST_OF_CATEGORY, MOST_BESIDE, MOST_BESIDE_CATEGORY = 5, 512, 3, 3, 32
-#: The runs that show whether columns depend on one of categories, and how much likelier (nats) they are if some do;
-#: and the shares of the categories on which they may.
-COMPARED, DEPENDS, DEPENDENT = 4000, 2.0, (0.03, 0.3, 1 - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -218,130 +210,3 @@ def kinds_of(group: Sequence[int], view: Columns) -> NDArray[np.int64]:
         keys *= column.values.size + 1
         keys += view.kinds(i)
     return keys
-
-
-@dataclass(frozen=True)
-class ByCategory(OutputAttack):
-    """The log ratios of the counts of every category, and of what every other column says beside it, in one sum.
-
-    What a number says may depend on a category: an index that was drawn, a seed, the row of a sketch. So it is counted
-    on which side of its category's median it is, and shrunk, as much as all counts say, to what it says in any.
-
-    Parameters
-    ----------
-    index : int
-        The column of the categories.
-    """
-
-    index: int
-
-    name, log_odds = "table by category", True
-
-    @classmethod
-    def worth(cls, train: LabelledColumns) -> list[ByCategory]:
-        """Return those of the first columns with categories that repeat themselves, where others depend on them."""
-        if train.coupled or train.of_one_world or len(train.features.columns) < 2:
-            return []
-        few, columns = train.thinned(COMPARED), train.features.columns
-        many = range(FEWEST_CATEGORIES, min(few.left.size // FEWEST_OF_CATEGORY, MOST_CATEGORIES) + 1)
-        coded = [i for i, one in enumerate(columns) if one.whole or one.values.size >= FEWEST_CATEGORIES]
-        some = [i for i in coded if np.unique(few.columns[i]).size in many]
-        return [cls(i) for i in some[:MOST_BESIDE] if _ByCategory.of(few, i).gain >= DEPENDS]
-
-    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
-        """Count."""
-        return _ByCategory.of(train.thinned(SCREENED), self.index)
-
-
-@dataclass(frozen=True)
-class _ByCategory:
-    """The counted log ratios.
-
-    Attributes
-    ----------
-    known : array (categories,)
-    alone : array (categories,)
-        The log ratios of categories.
-    beside : list of (column, middles, log ratios)
-        Of each category and side.
-    gain : float
-        How much likelier the runs are (nats) than if no other column depended on the category.
-    """
-
-    index: int
-    known: Floats
-    alone: Floats
-    beside: list[tuple[int, Floats, Floats]]
-    gain: float
-
-    @classmethod
-    def of(cls, train: LabelledColumns, index: int) -> _ByCategory:
-        """Count."""
-        left = train.left
-        known, codes = np.unique(train.columns[index], return_inverse=True)
-        worth = worth_of(np.full(known.size, 0.5), codes, left) / 2
-        alone = log_ratio(codes, left, known.size, worth, worth)
-        beside, gain = [], 0.0
-        for i in [i for i in range(len(train.columns)) if i != index][:MOST_BESIDE_CATEGORY]:
-            middles = _middles(train.columns[i], codes, known.size)
-            cells = _cells_of(train.columns[i], codes, middles)
-            sides = log_ratio(cells % 3, left, 3, 0.5, 0.5)
-            table, more = _dependent(np.repeat(alone, 3) + np.tile(sides, known.size), cells, left)
-            beside.append((i, middles, table - np.repeat(alone, 3)))
-            gain += more
-        return cls(index, known, alone, beside, gain)
-
-    def __call__(self, view: Columns) -> Floats:
-        """Return the log odds; 0 for a category that training has not seen."""
-        row = view.columns[self.index]
-        codes = np.searchsorted(self.known, row).clip(max=self.known.size - 1)
-        total = self.alone[codes]
-        for i, middles, table in self.beside:
-            total += table[_cells_of(view.columns[i], codes, middles)]
-        total[self.known[codes] != row] = 0.0
-        return rounded(total)
-
-
-def _dependent(odds: Floats, cells: NDArray[np.intp], left: Labels) -> tuple[Floats, float]:
-    """Return the log ratios of counts of three cells of each category, shrunk to some odds, and what they gain (nats).
-
-    The odds are those of all categories, or of all but a share of them: how much they are worth in these, and which
-    share that is, is what makes the runs likeliest (empirical Bayes), and so is each category's chance to be one.
-    """
-    mine, others = (np.bincount(cells[world], minlength=odds.size) for world in (left, ~left))
-    share = special.expit(odds)
-    priors = [(worth * share, worth * (1 - share)) for worth in PRIORS]
-    likely = np.array([special.betaln(mine + a, others + b) - special.betaln(a, b) for a, b in priors])
-    factors = likely.reshape(len(PRIORS), -1, 3).sum(axis=-1)
-    factors = rounded(factors - factors[-1], 6)
-    chances = np.array([np.logaddexp(np.log1p(-part), math.log(part) + factors) for part in DEPENDENT])
-    evidence = rounded(chances.sum(axis=-1), 6)
-    part, worth = np.unravel_index(int(np.argmax(evidence)), evidence.shape)
-    dependent = np.exp(math.log(DEPENDENT[part]) + factors[worth] - chances[part, worth])
-    a, b = priors[worth]
-    counted = np.log(mine + a) - np.log(others + b)
-    table: Floats = rounded(odds + np.repeat(dependent, 3) * (counted - odds))
-    return table, float(evidence[part, worth])
-
-
-def _middles(row: Floats, codes: NDArray[np.intp], size: int) -> Floats:
-    """Return a number between the halves of a column's finite ones, of each category."""
-    finite = np.isfinite(row)
-    order = np.lexsort((row[finite], codes[finite]))
-    values, ends = row[finite][order], np.cumsum(np.bincount(codes[finite], minlength=size))
-    middles = np.zeros(size)
-    for i, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
-        if start < end:
-            middle, most = values[(start + end) // 2], values[end - 1]
-            upto = values[start:end] <= middle if middle < most else values[start:end] < middle
-            many = int(np.count_nonzero(upto))
-            middles[i] = values[start + many - 1] if many else -np.inf
-    return middles
-
-
-def _cells_of(row: Floats, codes: NDArray[np.intp], middles: Floats) -> NDArray[np.intp]:
-    """Return the cell of each run: its category, and whether its number is more than the middle, or is none."""
-    with np.errstate(invalid="ignore"):
-        side = np.where(np.isfinite(row), row > middles[codes], 2)
-    cells: NDArray[np.intp] = 3 * codes + side
-    return cells

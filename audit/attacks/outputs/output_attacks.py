@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ...encoding.features import LabelledColumns
 from .binned_regressions import BinnedRegression
-from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ByCategory, Patterns, Table
+from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Patterns, Table
 from .interactions import Interacting, interactions
 from .learned import Boosting, Histogram, OutputAttack, SingleFeature
-from .parities import Parities
 from .regressions import Logistic, OnAll, OnColumns, OnFew
 from .screening import screen
 
@@ -44,9 +43,6 @@ def attacks_on(train: LabelledColumns, *, thorough: bool) -> list[OutputAttack]:
         if len(features.with_specials) > 1:
             worth.append(BinnedRegression(CURVE_STEP, least=True))
         worth += [BinnedRegression(step) for step in (BIN_STEPS if thorough else (SEARCH_STEP,))]
-    if thorough:
-        worth += ByCategory.worth(train)
-        worth += Parities.worth(train)
     picked = screen(train, 4 if thorough else 2)
     for i, sign in picked.items():
         worth += [SingleFeature(i, features.names[i], one) for one in ((1.0, -1.0) if train.coupled else (sign,))]

@@ -1,4 +1,4 @@
-"""What columns say only together: pairs and triples of columns, and the remainder of a whole row."""
+"""What columns say only together: pairs and triples of columns, and the parity of a whole row."""
 
 import math
 
@@ -11,9 +11,9 @@ from overclaim.audit.attacks.outputs.interactions import (
     Bins,
     Cells,
     Comparison,
+    Fraction,
     Interacting,
-    Part,
-    Remainder,
+    Parity,
     _cells,
     interactions,
 )
@@ -61,10 +61,6 @@ def fraction(rng, said, count):
     return columns
 
 
-def digit(rng, said):
-    return np.stack([rng.integers(0, 3, said.size), 10 * rng.integers(0, 1000, said.size) + np.where(said, 3, 5)])
-
-
 def signs(rng, said):
     columns = rng.normal(size=(8, said.size))
     columns[5] = np.abs(columns[5]) * np.sign(columns[1]) * (2 * said - 1)
@@ -83,9 +79,9 @@ def equal_numbers(rng, said):
     return columns
 
 
-def parity(rng, said, kinds=2):
-    columns = rng.integers(0, kinds, (20, said.size))
-    columns[-1] = (np.where(said, 0, rng.integers(1, kinds, said.size)) - columns[:-1].sum(axis=0)) % kinds
+def parity(rng, said):
+    columns = rng.integers(0, 2, (20, said.size))
+    columns[-1] = (np.where(said, 0, 1) - columns[:-1].sum(axis=0)) % 2
     return columns
 
 
@@ -98,20 +94,18 @@ KINDS = {
     "equal categories of many": (lambda rng, said: categories(rng, said, 40), (Comparison, 1, 6)),
     "equal numbers": (equal_numbers, (Comparison, 2, 9)),
     "equal numbers in many columns": (equal_of_many, (Comparison, 100, 200)),
-    "parity of a row": (parity, (Remainder, 2)),
-    "remainder of a row": (lambda rng, said: parity(rng, said, 5), (Remainder, 5)),
-    "fraction of one number": (lambda rng, said: fraction(rng, said, 1), (Part, 0, 1)),
-    "fraction of one of many": (lambda rng, said: fraction(rng, said, 20), (Part, 19, 1)),
-    "last digit": (digit, (Part, 1, 10)),
+    "parity of a row": (parity, (Parity, False)),
+    "fraction of one number": (lambda rng, said: fraction(rng, said, 1), (Fraction, 0)),
+    "fraction of one of many": (lambda rng, said: fraction(rng, said, 20), (Fraction, 19)),
 }
 
 
 def read_by(code):
     if isinstance(code, Cells):
         return Cells, *(one.index for one in code.bins)
-    if isinstance(code, Part):
-        return Part, code.index, code.period
-    return (Comparison, code.one, code.other) if isinstance(code, Comparison) else (Remainder, code.size)
+    if isinstance(code, Fraction):
+        return Fraction, code.index
+    return (Comparison, code.one, code.other) if isinstance(code, Comparison) else (Parity, code.sides)
 
 
 @pytest.mark.few(2)

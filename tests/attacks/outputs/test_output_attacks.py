@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from overclaim.audit.attacks.outputs.count_tables import ByCategory, Patterns, Table
+from overclaim.audit.attacks.outputs.count_tables import Patterns, Table
 from overclaim.audit.attacks.outputs.learned import worth_of
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.attacks.outputs.regressions import Logistic
@@ -171,29 +171,6 @@ def test_a_rare_value_of_one_world_is_screened_with_its_sign(rare, world):
     row = next(i for i, f in enumerate(features.rows) if getattr(f, "args", None) == ("clean", 41))
     found = screen(features.view(columns).labelled(left), 4)
     assert found[row] == (1.0 if world == (rare == 1) else -1.0)
-
-
-CATEGORIES = {
-    "sketch": lambda index: 4.0 * (index.astype(int) & 5 == 4) - 2,
-    "one index": lambda index: 4.0 * (index == 11),
-}
-
-
-@pytest.mark.parametrize("kind", CATEGORIES)
-def test_what_a_number_says_beside_a_category_is_counted(kind):
-    """Seed 16920: Laplace noise and a sign or shift by the row of 40, 4,000 runs; the best 2 % of 4,000 others."""
-    rng = np.random.default_rng(16_920)
-    left = rng.random(8000) < 0.5
-    index = rng.integers(0, 40, 8000).astype(float)
-    columns = np.stack([index, np.where(left, 1, -1) * CATEGORIES[kind](index) / 2 + rng.laplace(size=8000)])
-    view = Features(columns).view(columns).labelled(left)
-    attacks = ByCategory.worth(view.part(slice(0, 4000)))
-    assert attacks == [ByCategory(0)]
-    scores = attacks[0].learn(view.part(slice(0, 4000)))(view)[4000:]
-    top = np.argsort(-scores)[:80]
-    assert np.mean(left[4000:][top]) > 0.72
-    strange = Features(columns).view(np.array([[40.0, -1.0], [0.0, 0.0]]))
-    assert attacks[0].learn(view)(strange).tolist() == [0.0, 0.0]
 
 
 def test_a_table_of_few_outcomes_is_judged_by_the_runs_that_made_it():
