@@ -11,6 +11,7 @@ from ...learners.problems.losses import loss_set
 from ...learners.scalar import plays_run_by_run
 from ...mechanisms.draws import Draws, Stage
 from ...mechanisms.relation import Relation
+from ..play.data import key_of
 from ..play.learner_mechanism import LearnerMechanism
 from ..play.mechanism_runs import outputs_of
 from ..play.pairs import Pair
@@ -51,33 +52,58 @@ def led_pairs(audit: Any, space: PairSpace, standard: Sequence[Pair]) -> list[Pa
         exact=loss_set(claim.losses).bounded,
     )
     rng = np.random.default_rng([budget.seed, 4])
-    played = LearnerMechanism(learner, claim.view)
-
-    def cost_of(candidate: Candidate) -> float | None:
-        return cost_of_one_run(learner, _pair(candidate), claim, seed=budget.seed)
-
-    def answer(data: object, run: int) -> object:
-        return outputs_of(played, data, Draws(budget.seed, Stage.SEARCH, 0, _PART, run), 1)
-
-    def share_of(pair: Pair) -> float:
-        return share_decided_otherwise(answer, Candidate(as_sequence(pair.left), as_sequence(pair.right))) or 0.0
-
-    size: Any = {"runs": budget.runs, "rounds": space.rounds}
-    found = leads(known, known.first(FIRST), cost_of, answer, rng, **size)
+    looked = _Looked(audit)
+    found = leads(
+        known,
+        known.first(FIRST),
+        lambda one: looked.cost(_pair(one)),
+        looked.answer,
+        rng,
+        runs=budget.runs,
+        rounds=space.rounds,
+    )
     led = [_pair(one) for few, many in zip(TRIED, found, strict=True) for one in many[:few]]
-    usual = _most(audit, standard) if led else None
+    usual = looked.most(standard) if led else None
     if usual is None:
         return led
-    flips = max(map(share_of, standard))
-    costs = [(pair, _most(audit, [pair]) or 0.0, share_of(pair)) for pair in led]
+    flips = max(map(looked.share, standard))
+    costs = [(pair, looked.most([pair]) or 0.0, looked.share(pair)) for pair in led]
     dearer = usual * (1 + ROUNDING)
     return [pair for pair, cost, share in costs if share > MORE * flips or (cost > dearer and share >= flips)]
 
 
-def _most(audit: Any, pairs: Sequence[Pair]) -> float | None:
-    """Return what the dearest of some pairs costs; None where no trace tells."""
-    costs = [cost_of_one_run(audit.learner, pair, audit.claim, seed=audit.budget.seed) for pair in pairs]
-    return max((cost for cost in costs if cost is not None), default=None)
+class _Looked:
+    """What a run costs on pairs, and what is answered on sequences: each is looked at once."""
+
+    def __init__(self, audit: Any) -> None:
+        self.audit, self.played = audit, LearnerMechanism(audit.learner, audit.claim.view)
+        self.costs: dict[str, float | None] = {}
+        self.answers: dict[tuple[str, int], object] = {}
+
+    def cost(self, pair: Pair) -> float | None:
+        """Return what one run costs; None where no trace tells."""
+        if pair.key not in self.costs:
+            audit = self.audit
+            self.costs[pair.key] = cost_of_one_run(audit.learner, pair, audit.claim, seed=audit.budget.seed)
+        return self.costs[pair.key]
+
+    def most(self, pairs: Sequence[Pair]) -> float | None:
+        """Return what the dearest of some pairs costs; None where no trace tells."""
+        costs = map(self.cost, pairs)
+        return max((cost for cost in costs if cost is not None), default=None)
+
+    def answer(self, data: object, run: int) -> object:
+        """Return what is shown on a sequence in one run of its own."""
+        key = key_of(data), run
+        if key not in self.answers:
+            draws = Draws(self.audit.budget.seed, Stage.SEARCH, 0, _PART, run)
+            self.answers[key] = outputs_of(self.played, data, draws, 1)
+        return self.answers[key]
+
+    def share(self, pair: Pair) -> float:
+        """Return the share of decisions that differ between both sides."""
+        sides = as_sequence(pair.left), as_sequence(pair.right)
+        return share_decided_otherwise(self.answer, Candidate(*sides)) or 0.0
 
 
 def _rows(space: PairSpace) -> list[Any]:

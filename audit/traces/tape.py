@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -458,6 +458,7 @@ def _caller() -> FrameType | None:
     return frame
 
 
+@cache  # of few files, and of thousands of calls
 def _relative(file: str) -> str:
     path = Path(file)
     return path.relative_to(_ROOT).as_posix() if path.is_relative_to(_ROOT) else named_from_here(path)
