@@ -129,6 +129,20 @@ def share_decided_otherwise(answer: Answer, candidate: Candidate) -> float | Non
     return float(np.mean(shares))
 
 
+def _shown_cost(cost_of: CostOf, answer: Answer, candidate: Candidate) -> float | None:
+    """Return what a run costs; of what shows decisions alone, as much of it as the decisions that flip.
+
+    Noise may cost much and decide nothing, as where all arms are moved alike.
+    """
+    cost = cost_of(candidate)
+    if not cost:
+        return cost
+    if any(isinstance(leaf, float | np.floating) for _, leaf in scalars(answer(candidate.left, 0))):
+        return cost
+    share = share_decided_otherwise(answer, candidate)
+    return cost if share is None else share and cost * share
+
+
 def _decisions(output: object) -> list[str]:
     """Return the parts of an output that are no floats."""
     leaves = [leaf for _, leaf in scalars(output)]
@@ -153,6 +167,8 @@ def leads(
 ) -> tuple[list[Candidate], list[Candidate], list[Candidate]]:
     """Return the dearest pairs by their traces, those whose decisions differ most, and those beside a decision.
 
+    A trace tells what noise costs, and not what is shown of it.
+
     Parameters
     ----------
     runs : int
@@ -162,6 +178,6 @@ def leads(
     """
     calls = int(DECISIONS * runs)
     traces = min(MOST_TRACES, max(FEWEST_TRACES, runs // RUNS_OF_A_TRACE), MOST_ROUNDS // rounds)
-    dear = dearest(space, first, cost_of, rng, traces)
+    dear = dearest(space, first, partial(_shown_cost, cost_of, answer), rng, traces)
     apart = dearest(space, first, partial(share_decided_otherwise, answer), rng, calls // (2 * FLIPS))
     return dear, apart, beside_decisions(space, answer, rng, calls)

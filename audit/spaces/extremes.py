@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..play.data import shown, to_json
+from ..play.data import from_json, key_of, shown, to_json
+from ..play.distances import Path, numbers_of, with_numbers
 from .records import UnfitError, features_of, records_of, with_feature
 
 Record = TypeVar("Record")
@@ -35,6 +36,24 @@ def extremes(pool: Sequence[Record]) -> list[Record]:
     places.update(dict.fromkeys(i for i in order if worth[i]))
     places.update(dict.fromkeys(range(min(2, len(pool)))))
     return [pool[i] for i in list(places)[: max(8, len(pool) // 4)]] or list(pool)
+
+
+def corners(pool: Sequence[Any]) -> list[Any]:
+    """Return records whose numbers are all the largest drawn at their places, or all the least, if none is like that.
+
+    Of many numbers that are drawn alone hardly all are at an edge.
+    """
+    forms = [to_json(record) for record in pool if isinstance(record, list | tuple | dict | np.ndarray)]
+    shapes: dict[frozenset[Path], list[Any]] = {}
+    for form in forms:
+        shapes.setdefault(frozenset(path for path, _ in numbers_of(form)), []).append(form)
+    known, found = set(map(key_of, map(plain_record, pool))), list[Any]()
+    for places, alike in shapes.items():
+        numbers = [dict(numbers_of(form)) for form in alike]
+        for choose in (max, min) if len(places) > 1 else ():
+            corner = {path: choose(one[path] for one in numbers) for path in places}
+            found.append(from_json(with_numbers(alike[0], corner)))
+    return [one for one in found if key_of(one) not in known]
 
 
 def by_length(record: object) -> tuple[int, str]:

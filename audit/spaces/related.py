@@ -6,6 +6,7 @@ what `neighbours` says of its `where`. Hypothesis draws the edges of ranges, NaN
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ from ..play.data import key_of, shown, to_json
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .changes import check_near, user_of
 from .drawing import check_strategy, draw, is_strategy, large_integers
-from .extremes import all_alike, all_equal, by_length, extremes, plain_record
+from .extremes import all_alike, all_equal, by_length, corners, extremes, plain_record
 from .mutations import Known, mutated
 from .neighbours import OF_ONE_RECORD, Domain, Neighbours, made_by
 from .records import Records, UnfitError, features_of, records_of, with_feature
@@ -79,19 +80,21 @@ class Related:
                     records.setdefault(key_of(plain_record(record)), record)
         if records and all(type(record) is int for record in records.values()):
             records.update((key_of(number), number) for number in large)
-        self.pool = list(records.values())
+        exact = isinstance(neighbours.where, Domain)
+        self.corners = corners(list(records.values())) if exact else []
+        self.pool = [*records.values(), *self.corners]
         self.extremes = extremes(self.pool)
         if isinstance(self.relation, Relation):
             for data in self.bases:
                 neighbours.changes.learn(data)
         sizes = [neighbours.records_of(data).size for data in self.bases]
-        exact = isinstance(neighbours.where, Domain)
         self.known = Known.of(self.bases, self.pool, [neighbours.fewest, *sizes], exact=exact)
         self.plain = sorted(self.pool, key=by_length)[:2]
 
     def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
         candidates = several(partial(self._any, self.rng), many)
+        candidates = list({one.key: one for one in [*self._at_corners(), *candidates]}.values())[:many]
         if not candidates:
             relation = self.neighbours.relation if isinstance(self.relation, Relation) else "the relation"
             raise ValueError(
@@ -99,6 +102,17 @@ class Related:
                 f"{shown(to_json(self.bases[0]))[:80]}"
             )
         return candidates
+
+    def _at_corners(self) -> Iterator[Candidate]:
+        """Yield pairs that differ in a record all of whose numbers are at an edge."""
+        base = min(self.bases, key=lambda data: self.neighbours.records_of(data).size or math.inf)
+        for corner in self.corners[:2]:
+            with suppress(UnfitError, IndexError):
+                opposite = next((one for one in self.corners[:2] if one is not corner), self.plain[0])
+                data = self.neighbours.records_of(base).put(0, opposite)
+                pair = self._case(data, np.random.default_rng([self.seed, 4]), 0, corner) if self._fits(data) else None
+                if pair is not None:
+                    yield pair
 
     def _any(self, rng: np.random.Generator) -> Candidate | None:
         base = self._base(rng)

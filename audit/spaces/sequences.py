@@ -26,12 +26,13 @@ from ..play.rounds import (
     check_differing,
     differing,
     is_drawn,
+    losses_of,
     shows_nothing,
     user_of,
 )
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw
-from .extremes import extremes
+from .extremes import corners, extremes
 from .mutations import Known, mutated
 from .neighbours import Domain, made_by
 from .related import CONSTANT, FILLED, MUTATED, OTHERS, Related
@@ -42,6 +43,8 @@ from .ways import groups, line
 REPLACE, LOSSES = (RoundRelation(Relation.parse(name)) for name in ("replace", "replace-losses"))
 #: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
 FEW, SIMPLE = 8, 6
+#: What losses are multiplied by that are small beside others.
+SMALL = 1 / 64
 #: Sequences that a strategy is asked for, more than data sets are: an odd number among many is drawn rarely.
 SEQUENCES = 600
 
@@ -175,7 +178,8 @@ class SequencePairs:
         if not self.bases:
             raise ValueError("nothing fits the strategy of inputs: `where` allows no sequence that it draws")
         rounds = (_nobodys(round_) for base in self.bases for round_ in base)
-        self.pool = list({key_of(round_): round_ for round_ in rounds}.values())
+        pool = list({key_of(round_): round_ for round_ in rounds}.values())
+        self.pool: list[Round] = [*pool, *(corners(pool) if exact else [])]
         edges, self.simple = extremes(self.pool), sorted(self.pool, key=_length)
         #: From the narrowest: rounds at edges in most of their numbers, simple ones, others at edges, and all.
         self.kinds = [edges[:FEW], _varied(self.simple)[:FEW], edges, self.pool]
@@ -188,11 +192,34 @@ class SequencePairs:
     def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
         candidates = several(lambda: self._any(self._base(self.rng), self.rng), many)
+        known = {one.key: one for one in [*self._beside_one(), *candidates]}
+        candidates = list(known.values())[:many]
         if not candidates:
             such = shown(to_json(self.bases[0]))[:80]
             none = f"{self.relation.name} makes no two inputs that differ before the last loss"
             raise ValueError(f"{none} of what the strategy draws, such as {such}")
         return candidates
+
+    def _beside_one(self) -> Iterator[Candidate]:
+        """Yield pairs whose rounds are small beside the one that differs, in all arms alike, first or later.
+
+        What a learner scales or clips by the losses so far, one large one decides for all others.
+        """
+        vectors = [row for row in map(losses_of, self.pool) if isinstance(row, list)]
+        rows = [row for row in vectors if len(row) == len(vectors[0])]
+        uneven = [row for row in rows if len(set(row)) > 1]
+        if not self.known.exact or not uneven:
+            return
+        longest = max(self.bases, key=len)
+        high, low = (edge(rows, axis=0).tolist() for edge in (np.max, np.min))
+        for row in (uneven[0], uneven[-1]):
+            small = [LOSSES.put(mine, [SMALL * x for x in row]) for mine in longest]
+            for t in (0, len(longest) // 8):
+                left, right = list(small), list(small)
+                left[t] = LOSSES.put(small[t], high)
+                right[t] = self.relation.put(left[t], low)
+                if (pair := self.beside(left, right)) is not None:
+                    yield pair
 
     def _base(self, rng: np.random.Generator) -> list[Round]:
         return self.bases[int(rng.integers(len(self.bases)))]
