@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import math
 import os
 import shlex
-import textwrap
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from ..audit.regret.regret_audit import RegretAudit
     from ..audit.verdicts.verdict import Result
     from ..mechanisms.claim import Claim
-    from .record_types import ClaimRecord
 
 
 #: A test, or what holds tests.
@@ -296,101 +293,23 @@ class AuditedResult:
             pytest.fail(self.report(), pytrace=False)
 
     def report(self) -> str:
-        """Return what was claimed, what was found, on what evidence, and how to see it again."""
-        return self._report_of_runs() if self.result.canaries is None else self._report_of_scores()
+        """Return what `overclaim check` says of a claim, in Python's words, with the test that audits it again."""
+        import click
 
-    def _report_of_runs(self) -> str:
-        """Return the report on runs of a learner or a mechanism."""
-        from ..audit.play.data import shown
         from ..audit.play.learner_mechanism import RoundsPair
-        from ..audit.play.pairs import Pair
-        from ..audit.statistics.measure_words import caught_words, claimed_words, lower_words, spent_words
-        from ..audit.verdicts.blind_spot import NOTHING
         from ..mechanisms.relation import neighbours_words
-        from .formats.terminal import confidence
-        from .reading import REPLAY_WORDS, counted_words, rounds_words
-        from .record import counted
+        from .formats.claim_lines import claim_lines
+        from .notebook import record_of
+        from .reading import missing_words
         from .sanitise import visible
 
-        result = self.result
-        claim, pair = result.claim, result.pair
-        counts: ClaimRecord = {"method": result.certificate.method, **counted(result)}
-        measure = claim.measure.to_json()
-        world = pair.to_json()
-        sure = confidence({"confidence": result.confidence})
-        survived = f"nothing certified beyond the claim; {lower_words(measure, result.lower)}"
-        verdict = {
-            "FALSIFIED": f"{lower_words(measure, result.lower)} ({sure} confidence)",
-            "SURVIVED": survived if result.lower > 0 else NOTHING,
-            "UNDERPOWERED": result.why_underpowered,
-        }[result.verdict.value]
-        early = result.certificate.method == "anytime"
-        spent = spent_words(result.certificate.method) if early else f"{result.runs:,} runs"
-        best = caught_words(result.detectable_epsilon, claim.epsilon)
-        caught = f"epsilon {best} from {spent}, 9 times in 10"
-        caught = caught if math.isfinite(result.detectable_epsilon) else f"{best}, from {spent}"
-        inputs, differ = True, "have these inputs"
-        if isinstance(pair, Pair | RoundsPair):
-            rounds = world.get("rounds", [world["round"]])
-            inputs, differ = False, f"differ in {rounds_words(rounds)} of {pair.rounds}"
-        game = f", {neighbours_words(claim.neighbours)}, losses {claim.losses}, on {claim.surface}"
-        rows = [
-            ("mechanism" if inputs else "learner", f"{_name(self.learner)}{_place(self.learner)}"),
-            ("claimed", claimed_words(measure) + ("" if inputs else game)),
-            ("found", verdict),
-            ("evidence", f"{result.attack}, {counted_words(counts)}"),
-            *([("in words", result.event_in_words)] if result.event_in_words else []),
-            *([("at best", caught)] if claim.measure.is_epsilon else []),
-            *_extras(result),
-            ("two worlds", differ),
-            ("  left", _short(world["left"] if isinstance(pair, Pair) else shown(world["left"]))),
-            ("  right", _short(world["right"] if isinstance(pair, Pair) else shown(world["right"]))),
-        ]
-        body = _rows(rows)
-        again = f"{REPLAY_WORDS[0]:<12}" if self.seeded else f"{REPLAY_WORDS[1]}: "
-        head, last = f"{result.verdict}: {visible(_name(self.learner))}", f"{again}{visible(self.replay)}"
-        return "\n".join([head, *body, last])
-
-    def _report_of_scores(self) -> str:
-        """Return the report on scores of canaries."""
-        from ..audit.statistics.canary_words import canaries_words
-        from ..audit.statistics.measure_words import claimed_words, lower_words
-        from ..audit.verdicts.blind_spot import NOTHING
-        from .formats.terminal import confidence
-        from .reading import REPLAY_WORDS, counted_words
-        from .record import counted
-        from .sanitise import visible
-
-        result, found = self.result, self.result.canaries
-        assert found is not None
-        measure, scores = result.claim.measure.to_json(), found.to_json()
-        counts: ClaimRecord = {"method": result.certificate.method, "scores": scores, **counted(result)}
-        sure = confidence({"confidence": result.confidence})
-        bound = f"{lower_words(measure, result.lower)} ({sure} confidence)" if result.lower > 0 else NOTHING
-        name = self.learner if isinstance(self.learner, str) else f"{_name(self.learner)}{_place(self.learner)}"
-        rows = [
-            ("training", name),
-            ("claimed", claimed_words(measure)),
-            ("found", result.why_underpowered or bound),
-            ("evidence", f"at the threshold that shows most, the attack {counted_words(counts)}"),
-            ("canaries", canaries_words(found.design, scores)),
-            ("assumes", "; ".join(found.assumes)),
-        ]
-        head = f"{result.verdict}: {visible(name.partition(' (')[0])}"
-        return "\n".join([head, *_rows(rows), f"{REPLAY_WORDS[0]:<12}{visible(self.replay)}"])
-
-
-def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the rows of a report, long ones broken."""
-    from .sanitise import visible
-
-    return [textwrap.fill(f"{k:<12}{visible(v)}", 110, subsequent_indent=" " * 12) for k, v in rows]
-
-
-def _extras(result: Result) -> list[tuple[str, str]]:
-    """Return what stands beside a verdict, and what it goes without."""
-    spot = [] if result.blind_spot is None else [("blind spot", str(result.blind_spot))]
-    return spot + [("missing", f"{one.what}: {one.reason}") for one in result.missing]
+        named = isinstance(self.learner, str)
+        name = str(self.learner) if named else f"{_name(self.learner)}{_place(self.learner)}"
+        record = record_of(self.result) | {"name": name, "replay": self.replay, "replayable": self.seeded}
+        if isinstance(self.result.pair, RoundsPair):
+            record |= {"mechanism": False, "relation": neighbours_words(self.result.claim.neighbours)}
+        lines = [click.unstyle(claim_lines(record, python=True)), *map(visible, missing_words(record))]
+        return "\n".join(lines)
 
 
 def _name(learner: object) -> str:
@@ -403,8 +322,3 @@ def _place(learner: object) -> str:
 
     where = source_place(learner)
     return "" if where is None else f" ({where['file']}:{where['line']})"
-
-
-def _short(losses: object) -> str:
-    text = str(losses)
-    return text if len(text) <= 400 else f"{text[:397]}..."

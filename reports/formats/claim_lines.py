@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import beside, is_epsilon, unit_of
 from ..reading import (
@@ -21,6 +23,8 @@ from . import sentences
 from .layout import COMMAND, LABEL, Row, details, labelled
 from .terminal import verdict_word
 
+#: An option with its value, if it has one.
+_KEYWORD = re.compile(r"--([a-z]+)( NAME)?")
 #: No p-value is said to be smaller.
 SMALLEST = 1e-100
 #: What kind of claim each standing is.
@@ -35,14 +39,26 @@ CLAIM_TYPES = {
 }
 
 
-def claim_lines(claim: ClaimRecord, *, quiet: bool = False, verbose: bool = False) -> str:
-    """Return a claim in at most eight lines; line 1 alone if `quiet`, and all details too if `verbose`."""
+def claim_lines(claim: ClaimRecord, *, quiet: bool = False, verbose: bool = False, python: bool = False) -> str:
+    """Return a claim in at most eight lines; line 1 alone if `quiet`, and all details too if `verbose`.
+
+    In `python` options are keywords, and no other command is the next step.
+    """
     head = f"{verdict_word(verdict_of(claim))}  {sentences.answer(claim)}"
     if quiet:
         return head
     rows = sentences.rows(claim)
+    if python:
+        left_out = (COMMAND, *(["Next"] if claim.get("replayable") is not False else []))
+        rows = [(label, _KEYWORD.sub(_keyword, text)) for label, text in rows if label not in left_out]
+        rows.append((COMMAND, claim.get("replay") or ""))
     lines = [labelled(head, rows), *(details(detail_rows(claim)) if verbose else [])]
     return "\n".join([*lines, *(_translation(claim) if verbose else [])])
+
+
+def _keyword(found: re.Match[str]) -> str:
+    """Return an option as a keyword of Python."""
+    return f"{found[1]}={found[2].strip() if found[2] else 'True'}"
 
 
 def detail_rows(claim: ClaimRecord) -> list[Row]:

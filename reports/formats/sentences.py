@@ -203,11 +203,12 @@ def weakened_words(parameter: str | None) -> str:
 
 def detectable_words(claim: ClaimRecord) -> str:
     """Return the smallest violation that so many runs detect."""
-    runs = claim.get("budget") if claim.get("method") == "anytime" else claim.get("runs")
+    early = claim.get("method") == "anytime"
+    runs = claim.get("budget") if early else claim.get("runs")
     caught = claim.get("detectable_epsilon")
     words = caught_words(caught, claim["claimed"]["epsilon"])
     found = f"epsilon {words}" if caught is not None and math.isfinite(caught) else words
-    return f"{runs or 0:,} runs detect {found}"
+    return f"{runs:,} runs detect {found}" if runs else f"the whole budget detects {found}"
 
 
 def meaning(claim: ClaimRecord) -> str:

@@ -170,7 +170,7 @@ def test_a_mechanism_keeps_its_verdict_without_shrunk_inputs_and_words(monkeypat
     assert [one.what for one in result.missing] == ["event in words", "shrunk inputs"]
     assert f"missing: shrunk inputs: {REASON}" in str(result)
     shown = AuditedResult(result, count, "pytest").report()
-    assert f"missing     shrunk inputs: {REASON}" in shown
+    assert f"missing: shrunk inputs: {REASON}" in shown
 
 
 def test_a_weaker_target_that_raises_costs_no_verdict():

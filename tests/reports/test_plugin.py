@@ -74,21 +74,17 @@ def test_promises_are_tests(project, workers):
     result.assert_outcomes(passed=2, failed=4)
     result.stdout.fnmatch_lines(
         [
-            "UNDERPOWERED: Coin",
-            "found       no difference seen: both inputs gave the same output in all * paired runs*",
-            "FALSIFIED: Parrot",
-            "learner     Parrot (*learners.py:*)",
-            "claimed     epsilon 1, replace: one round replaced, losses unit, on actions",
-            "found       epsilon is at least 2.* (0.99 confidence)",
-            "evidence    *, * guesses in * runs: * right, * wrong",
-            "at best     epsilon 1.*",
-            "two worlds  differ in round 1 of 2",
-            "  left      *",
-            "replay      pytest test_promise.py::test_parrot --overclaim-seed 0",
-            "UNDERPOWERED: Coin",
-            "found       too few runs: *",
-            "UNDERPOWERED: Parrot",
-            "found       hidden by the exact law: on this pair epsilon is exactly 0: the inputs differ in the last*",
+            "UNDERPOWERED  Coin (*): claimed epsilon 1; no difference was seen (nothing certified)",
+            "Power       not measured; weaken=NAME measures it",
+            "Meaning     not tested: both inputs gave the same output in all * paired runs*",
+            "FALSIFIED  Parrot (*learners.py:*): claimed epsilon 1; epsilon is at least 2.* (99% confidence)",
+            "Evidence    *% of the attack's guesses are right; epsilon 1 allows 73.1%",
+            "Inputs      the losses of round 1 of 2: left *",
+            "Reproduce   pytest test_promise.py::test_parrot --overclaim-seed 0",
+            "UNDERPOWERED  Coin (*): claimed epsilon 12; 900 runs are too few to test it",
+            "Meaning     a perfect attack needs *",
+            "UNDERPOWERED  Parrot (*): claimed epsilon 1; epsilon is exactly 0 for these inputs",
+            "Meaning     not tested: on this pair epsilon is exactly 0: the inputs differ in the last*",
         ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
@@ -155,7 +151,7 @@ def test_fast_from_the_marker_and_from_the_command_line(pytester):
     # A session in this process would forget what it imported, and Numba bears no second import.
     result = pytester.runpytest_subprocess("--overclaim-fast")
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["overclaim: fast", "replay * --overclaim-seed 0 --overclaim-fast"])
+    result.stdout.fnmatch_lines(["overclaim: fast", "Reproduce * --overclaim-seed 0 --overclaim-fast"])
 
 
 @pytest.mark.parametrize(
@@ -255,7 +251,7 @@ def test_fixtures_of_every_scope(pytester):
     result = pytester.runpytest_inprocess("--overclaim-runs", "600", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=3, errors=2)  # of_function, of which no test requires anything
     for what, seed in (("", 0), ("test_wide.py ", 3), ("test_wide.py::TestWide ", 3)):
-        assert f"replay      pytest {what}--overclaim-runs 600 --overclaim-seed {seed}" in result.outlines
+        assert f"Reproduce   pytest {what}--overclaim-runs 600 --overclaim-seed {seed}" in result.outlines
 
 
 AWKWARD = """
@@ -276,7 +272,7 @@ def test_the_replay_is_one_command_for_a_shell(pytester):
     (folder / "test_awkward.py").write_text(AWKWARD)
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     # Where CI is set, pytest repeats a failure in its summary: each line counts once.
-    replays = {line.removeprefix("replay ").strip() for line in result.outlines if line.startswith("replay ")}
+    replays = {line.removeprefix("Reproduce ").strip() for line in result.outlines if line.startswith("Reproduce ")}
     assert len(replays) == 4
     for replay in replays:
         said = subprocess.run(
@@ -297,7 +293,7 @@ def test_the_replay_is_one_of_the_folder_where_pytest_was_started(pytester, monk
     monkeypatch.chdir(pytester.mkdir("below"))
     result = pytester.runpytest_inprocess("..", "-p", "no:cacheprovider", "-k", "a::b")
     result.assert_outcomes(failed=1, deselected=4)
-    assert "replay      pytest '../test_awkward.py::test_parrot[a::b]' --overclaim-seed 0" in result.outlines
+    assert "Reproduce   pytest '../test_awkward.py::test_parrot[a::b]' --overclaim-seed 0" in result.outlines
 
 
 def test_nothing_heavy_is_imported_at_collection(pytester):
@@ -358,9 +354,10 @@ def test_mechanisms_are_audited_as_learners_are(pytester):
     pytester.makepyfile(MECHANISM)
     result = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["*FALSIFIED: total*", "found*(0.999999 confidence)", "*left *", "*right *"])
-    result.stdout.fnmatch_lines(["again, not a replay: pytest *::test_broken --overclaim-seed 0"])
-    result.stdout.no_fnmatch_line("replay *")
+    result.stdout.fnmatch_lines(["FALSIFIED  total (*(99.9999% confidence)", "Inputs      left *, right *"])
+    result.stdout.fnmatch_lines(
+        ["Next        each repetition has other counts: *", "Reproduce *::test_broken --over*"]
+    )
 
 
 ROUNDS = """
@@ -389,5 +386,5 @@ def test_learners_are_audited_on_rounds_as_mechanisms_on_inputs(pytester):
     pytester.makepyfile(ROUNDS)
     result = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["learner *", "claimed*user: up to 2 rounds of one user replaced*"])
-    result.stdout.fnmatch_lines(["two worlds*differ in rounds 1 and 2 of 3*"])
+    wanted = "Inputs      the losses of rounds 1 and 2 of 3: * in each; up to 2 rounds of one user replaced"
+    result.stdout.fnmatch_lines([wanted])

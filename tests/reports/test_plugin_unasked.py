@@ -107,8 +107,8 @@ def test_what_nothing_is_required_of_fails_at_teardown(pytester):
     result.assert_outcomes(passed=8, errors=8)
     text = result.stdout.str()
     assert text.count("a result is FALSIFIED, and the test requires nothing of it: call its require_survived()") == 8
-    assert text.count("\nFALSIFIED: Parrot") == 7
-    assert text.count("\nFALSIFIED: count") == 1
+    assert text.count("\nFALSIFIED  Parrot") == 7
+    assert text.count("\nFALSIFIED  count") == 1
     assert text.count("... and 1 more") == 1
     assert "plugin.py" not in text
 

@@ -63,7 +63,7 @@ def test_a_report_steers_no_terminal():
     report = AuditedResult(result, audited, "pytest a\x1b[31m.py").report()
     assert "\x1b" not in report
     assert "\u202e" not in report
-    assert report.count("a\\u001b[31m\\u202eb") == 2
+    assert report.count("a\\u001b[31m\\u202eb") == 1
     assert report.endswith("pytest a\\u001b[31m.py")
 
 
@@ -73,4 +73,4 @@ def test_what_is_falsified_is_not_said_to_be_beyond_the_budget():
     assert result.verdict.value == "FALSIFIED"
     limit = "no violation by Laplace noise nine times in ten"
     assert str(result).endswith(f"; at best, from this many runs: {limit}")
-    assert f"at best     {limit}, from 30 runs\n" in AuditedResult(result, lambda data, rng: data, "pytest").report()
+    assert limit not in AuditedResult(result, lambda data, rng: data, "pytest").report()

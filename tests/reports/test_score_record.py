@@ -160,11 +160,9 @@ def test_the_plugin_audits_scores(pytester):
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "FALSIFIED: scores",
-            "claimed     epsilon 1",
-            "found       epsilon is at least * (0.99 confidence)",
-            'evidence    at the threshold that shows most, the attack "included" in * included canaries and in *',
-            "canaries    400 canaries in one training",
-            "assumes     a fair coin for each canary; *",
+            "FALSIFIED  scores: claimed epsilon 1; epsilon is at least * (99% confidence)",
+            'Evidence    the attack finds "included" with true-positive rate *% at false-positive rate *',
+            "Canaries    400 canaries in one training, * of them included",
+            "Assumes     a fair coin for each canary; *",
         ]
     )
