@@ -1,8 +1,7 @@
-"""What columns say only together: two or three of them, or the parity of a whole row, where none says it alone.
+"""What columns say only together: two or three of them, where none says it alone.
 
 An exclusive or of two fair bits, the product of two signs, whether two categories are equal: each column has one law
 in both worlds, and so has every split of a tree. So pairs are looked at for what their two columns do not say apart.
-Nor does a number say what its fraction does, where the rest of it is random.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..protocol import log_ratio
 from .learned import SCREENED, quantiles, worth_of
 from .regressions import LinearOdds, Logistic
 
-#: Cells, or parities: one for each run.
+#: Cells: one for each run.
 Numbers = NDArray[np.int64]
 #: Cells of a column while pairs are screened: so many of all columns together, or two; the bins of a number then; the
 #: products of cells that are counted, and the fewest runs; and the cells of the columns that are looked at, the first.
@@ -36,8 +35,6 @@ MOST_TRIPLED, LEAST_SIDE = 64, 0.25
 MOST_COMPARED, COMPARED_RUNS = 64, 4000
 #: Bins of a number once its pair is chosen.
 FINE_BINS = 8
-#: The bins of a fraction: rounding moves no decimal across their edges.
-FRACTIONS = 16
 #: The chance that any pair is taken whose columns are independent, and have the same law in both worlds; and the most
 #: that are.
 BY_CHANCE, MOST_TAKEN = 1e-6, 12
@@ -113,43 +110,7 @@ class Comparison:
         return order
 
 
-@dataclass(frozen=True)
-class Parity:
-    """The parity of the sum of whole numbers, or of how many numbers are beyond their column's centre."""
-
-    columns: tuple[int, ...]
-    sides: bool = False
-    size = 2
-
-    def __call__(self, view: Columns) -> Numbers:
-        """Return the parity of each run."""
-        total = np.zeros(view.columns.shape[1])
-        for i in self.columns:
-            row = view.columns[i]
-            if self.sides:
-                total += row > view.features.columns[i].centre
-            else:
-                total += np.mod(np.where(np.isfinite(row), row, 0.0), 2)
-        parity: Numbers = np.rint(total).astype(np.int64) % 2
-        return parity
-
-
-@dataclass(frozen=True)
-class Fraction:
-    """The fraction of a number, in bins."""
-
-    index: int
-    size = FRACTIONS
-
-    def __call__(self, view: Columns) -> Numbers:
-        """Return the bin of each run."""
-        row = view.columns[self.index]
-        part = np.mod(np.where(np.isfinite(row), row, 0.0), 1)
-        bins: Numbers = np.minimum(np.floor(part * self.size).astype(np.int64), self.size - 1)
-        return bins
-
-
-Code = Cells | Comparison | Parity | Fraction
+Code = Cells | Comparison
 #: How much more a code says than chance, and the code.
 _Found = Iterator[tuple[float, Code]]
 
@@ -212,8 +173,7 @@ def interactions(train: LabelledColumns) -> tuple[Code, ...]:
     rare = BY_CHANCE / (2 * count**2)  # a pair's cells are tested, its order and whether it is equal
     cells = list(_cells(train, rare))
     together = [tuple(one.index for one in code.bins) for _, code in cells]
-    found = [*cells, *_triples(train), *_comparisons(train, rare, together), *_parities(train, rare)]
-    found += _fractions(train, rare)
+    found = [*cells, *_triples(train), *_comparisons(train, rare, together)]
     return tuple(code for _, code in sorted(found, key=lambda one: -one[0])[:MOST_TAKEN])
 
 
@@ -315,37 +275,3 @@ def _comparisons(train: LabelledColumns, rare: float, pairs: Sequence[tuple[int,
             best = np.maximum(best, rounded(excess**2 / variance))
         for j in np.flatnonzero(special.chdtrc(1, best) <= rare).tolist():
             yield float(best[j]) - 1, Comparison(one, those[j])
-
-
-def _parities(train: LabelledColumns, rare: float) -> _Found:
-    """Yield the parities of the whole row that say something."""
-    columns, few = train.features.columns, train.thinned(SCREENED)
-    whole = tuple(i for i, one in enumerate(columns) if one.whole or (one.discrete and _are_whole(one.values)))
-    numbers = tuple(i for i, column in enumerate(columns) if not column.discrete)
-    for code in (Parity(whole), Parity(numbers, sides=True)):
-        if len(code.columns) >= 3:
-            yield from _telling(code, few, rare)
-
-
-def _fractions(train: LabelledColumns, rare: float) -> _Found:
-    """Yield the fractions that say something, of the first columns whose numbers are far apart."""
-    few = train.thinned(COMPARED_RUNS)
-    wide = [(i, one) for i, one in enumerate(train.features.columns) if not (one.discrete or one.transform)]
-    for i, column in wide[:MOST_COMPARED]:
-        if not column.whole and column.spread >= 1:
-            yield from _telling(Fraction(i), few, rare)
-
-
-def _telling(code: Parity | Fraction, few: LabelledColumns, rare: float) -> _Found:
-    """Yield a code with how much more it says than chance, if that is rare."""
-    places = code(few)
-    times = [np.bincount(places[world], minlength=code.size) for world in (few.left, ~few.left)]
-    shares = [one / one.sum() for one in times]
-    joint = np.maximum(sum(times) / few.left.size, 1 / few.left.size)
-    told = float(rounded(np.sum((shares[0] - shares[1]) ** 2 / joint) / sum(1 / one.sum() for one in times)))
-    if special.chdtrc(code.size - 1, told) <= rare:
-        yield told - code.size + 1, code
-
-
-def _are_whole(values: Floats) -> bool:
-    return bool(np.isfinite(values).all() and (values == np.rint(values)).all())

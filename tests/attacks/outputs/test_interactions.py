@@ -1,4 +1,4 @@
-"""What columns say only together: pairs and triples of columns, and the parity of a whole row."""
+"""What columns say only together: pairs and triples of columns."""
 
 import math
 
@@ -11,9 +11,7 @@ from overclaim.audit.attacks.outputs.interactions import (
     Bins,
     Cells,
     Comparison,
-    Fraction,
     Interacting,
-    Parity,
     _cells,
     interactions,
 )
@@ -55,12 +53,6 @@ def equal_of_many(rng, said):
     return columns
 
 
-def fraction(rng, said, count):
-    columns = rng.normal(size=(count, said.size))
-    columns[-1] = np.rint(rng.normal(0, 40, said.size)) + np.where(said, 0.6, 0.1) + 0.25 * rng.random(said.size)
-    return columns
-
-
 def signs(rng, said):
     columns = rng.normal(size=(8, said.size))
     columns[5] = np.abs(columns[5]) * np.sign(columns[1]) * (2 * said - 1)
@@ -79,12 +71,6 @@ def equal_numbers(rng, said):
     return columns
 
 
-def parity(rng, said):
-    columns = rng.integers(0, 2, (20, said.size))
-    columns[-1] = (np.where(said, 0, 1) - columns[:-1].sum(axis=0)) % 2
-    return columns
-
-
 KINDS = {
     "exclusive or": (bits, (Cells, 3, 11)),
     "exclusive or in many columns": (two_of_many, (Cells, 130, 393)),
@@ -94,18 +80,13 @@ KINDS = {
     "equal categories of many": (lambda rng, said: categories(rng, said, 40), (Comparison, 1, 6)),
     "equal numbers": (equal_numbers, (Comparison, 2, 9)),
     "equal numbers in many columns": (equal_of_many, (Comparison, 100, 200)),
-    "parity of a row": (parity, (Parity, False)),
-    "fraction of one number": (lambda rng, said: fraction(rng, said, 1), (Fraction, 0)),
-    "fraction of one of many": (lambda rng, said: fraction(rng, said, 20), (Fraction, 19)),
 }
 
 
 def read_by(code):
     if isinstance(code, Cells):
         return Cells, *(one.index for one in code.bins)
-    if isinstance(code, Fraction):
-        return Fraction, code.index
-    return (Comparison, code.one, code.other) if isinstance(code, Comparison) else (Parity, code.sides)
+    return Comparison, code.one, code.other
 
 
 @pytest.mark.few(2)
