@@ -84,7 +84,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     worst = "" if prepared.pairs else " (the worst of the standard pairs)"
     rows.append(("Inputs", pair_words(pair.to_json(), of_data=False) + worst))
     if whys:
-        rows.append(("Unknown", f"{len(whys)} standard pairs have no exact value, and may be worse: {whys[0]}"))
+        rows.append(("Others", f"{len(whys)} standard pairs have no exact value, and may be worse: {whys[0]}"))
     width = max(len(label) for label, _ in rows) + 2
     say("\n".join(f"{label:<{max(8, width)}}{text}" for label, text in rows))
 

@@ -12,6 +12,8 @@ from ..record_types import SIDES, ClaimRecord
 
 #: Letters of an input in a line, and those of them that come before the first difference.
 MOST, BEFORE = 84, 24
+#: Letters that both inputs have in two lines, and those that say of which rounds their losses are.
+_ROOM, _WHERE = 180, 30
 
 
 def inputs_words(claim: ClaimRecord, *, most: int = MOST) -> str:
@@ -19,11 +21,10 @@ def inputs_words(claim: ClaimRecord, *, most: int = MOST) -> str:
     pair = claim.get("pair") or {}
     if pair.get("left") is None and pair.get("right") is None:
         return ""
-    words = pair_words(cast("Mapping[str, Any]", pair), of_data=is_mechanism(claim), most=most)
-    if relation := _relation(claim):
-        words += f"; {relation}"
-    searched = claim.get("searched")
-    return words + (f" ({searched['tried']:,} pairs tried)" if searched else "")
+    relation, searched = _relation(claim), claim.get("searched")
+    tail = (f"; {relation}" if relation else "") + (f" ({searched['tried']:,} pairs tried)" if searched else "")
+    room = (_ROOM - len(tail) - (0 if is_mechanism(claim) else _WHERE)) // 2
+    return pair_words(cast("Mapping[str, Any]", pair), of_data=is_mechanism(claim), most=min(most, room)) + tail
 
 
 def _relation(claim: ClaimRecord) -> str:

@@ -98,19 +98,20 @@ def _table(record: RunRecord, *, verbose: bool) -> str:
     blank = ["-"] * (len(HEAD) - 2 + (len(MORE) + 1) * verbose)
     rows += [[error["kind"].upper(), visible_line(error["name"]), *blank] for error in errors]
     head = [*HEAD, *((*MORE, "0 to 2.5 times the claim") if verbose else ())]
-    return table(head, _within(rows, head))
+    # What tells two claims apart is not cut off.
+    apart = max((len(its) - len(setting(claim)) for claim, its in zip(claims, told, strict=True)), default=0)
+    return table(head, _within(rows, head, max(12, apart)))
 
 
-def _within(rows: Sequence[list[str]], head: Sequence[str]) -> list[list[str]]:
+def _within(rows: Sequence[list[str]], head: Sequence[str], shortest: int) -> list[list[str]]:
     """Return rows that fit the terminal: settings, then targets lose their beginnings; in a file nothing is cut."""
     columns = shutil.get_terminal_size((10_000, 24)).columns
     widths = [max(len(click.unstyle(row[i])) for row in [head, *rows]) for i in range(len(head))]
     beyond = sum(widths) + 2 * len(widths) - 2 - columns
-    for column, least in ((2, 12), (1, 12)):
+    for column, least in ((2, shortest), (1, 12)):
         if beyond > 0:
             most = max(least, widths[column] - beyond)
             beyond -= widths[column] - most
-            # What tells two claims apart comes last.
             rows = [[*row[:column], shorten(row[column][::-1], most)[::-1], *row[column + 1 :]] for row in rows]
     return [list(row) for row in rows]
 

@@ -95,8 +95,9 @@ rounds = 4
 inputs = "rounds.json"
 neighbours = "user:2"
 runs = 2000
-set = { batch = 1 }
+set = { batch = 1, epsilon = 1 }
 expect = "survived"
+untested = "allowed"
 """
 
 
