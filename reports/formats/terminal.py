@@ -40,7 +40,7 @@ def catalogue_table(entries: Iterable[Entry]) -> str:
     for entry in entries:
         standings = ", ".join(s for s in STANDINGS if any(case.standing == s for case in entry.cases))
         rows.append((entry.name, entry.promise or "none", entry.summary, standings, entry.source))
-    return table(("name", "claim", "algorithm", "standing", "source"), rows)
+    return table(("name", "claim", "algorithm", "claim type", "source"), rows)
 
 
 def zoo_table(specimens: Iterable[Specimen]) -> str:
