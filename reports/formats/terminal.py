@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from ...audit.statistics.digits import confidence_text
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.libraries.entry import LibraryEntry
@@ -72,11 +71,6 @@ def colour(verdict: str) -> str | None:
 def number(value: float | None) -> str:
     """Return four significant digits, or a dash."""
     return "-" if value is None else f"{value:.4g}"
-
-
-def confidence(claim: ClaimRecord) -> str:
-    """Return a claim's confidence with as many digits as tell it from certainty."""
-    return confidence_text(claim["confidence"])
 
 
 def bar(claim: ClaimRecord, size: int) -> str:
