@@ -302,7 +302,9 @@ def test_an_unfinished_run_is_not_overwritten(folder, monkeypatch):
     interrupted(read_plan(Path("plan.toml")), folder / "out", monkeypatch, 3)
     result = overclaim("run", "plan.toml", "--out", "out", "--jobs", 1)
     assert result.exit_code == 2
-    assert re.search(r"holds \d finished claims and \d finished blocks of an unfinished run: add --re", result.stderr)
+    assert re.search(
+        r"holds \d finished claims and \d finished blocks of an unfinished run\n  hint:  add --re", result.stderr
+    )
     assert error_lines(result.stderr) == 1
     resumed = overclaim("run", "plan.toml", "--out", "out", "--jobs", 1, "--resume")
     assert resumed.exit_code == 1

@@ -51,7 +51,8 @@ def test_what_a_plan_says_of_a_claim_is_a_field_of_its_task():
     assert {name: budget[name] for name in ("runs", "seed", "confidence", "stop")} == {
         name: OPTIONS[name].default for name in ("runs", "seed", "confidence", "stop")
     }
-    assert [name for name, option in OPTIONS.items() if option.plan == AT_TOP] == ["seed", "alpha", "confidence"]
+    at_top = ["seed", "protects", "alpha", "confidence"]
+    assert [name for name, option in OPTIONS.items() if option.plan == AT_TOP] == at_top
 
 
 def test_copies_of_names_are_those_of_the_rooms():
