@@ -66,7 +66,7 @@ def choose_by_labels(
     """
     values, labels = check_runs(scores, left)
     if values.size == 0:
-        raise ValueError("choose_by_labels needs at least one pilot run, but got 0")
+        raise ValueError("choose_by_labels needs at least one pilot run, got 0")
     if runs < 1:
         raise must_be("runs", "at least 1", runs)
     if not 0 < alpha < 1:

@@ -75,7 +75,7 @@ class Event:
         if self.method not in ("guess", "joint", "variational"):
             raise must_be("method", "'guess', 'joint' or 'variational'", self.method)
         if (self.method == "variational") != (self.function is not None):
-            raise ValueError(f"a variational event, and no other, has a function, but got {self.method!r}")
+            raise ValueError(f"a variational event, and no other, has a function, got {self.method!r}")
         if self.method != "guess" and self.direction not in ("left", "right"):
             raise ValueError(
                 f"a {self.method} event must use exactly one of lower and upper (nan marks the unused one), "
@@ -84,7 +84,7 @@ class Event:
         if not 0 < self.share < 1 or (self.method == "guess" and self.share != 0.5):
             raise must_be("share", "1/2 in the guess game and in (0, 1) otherwise", self.share)
         if self.lower >= self.upper:
-            raise ValueError(f"lower must be below upper, but got lower={self.lower} and upper={self.upper}")
+            raise ValueError(f"lower must be below upper, got lower={self.lower} and upper={self.upper}")
 
     def to_json(self) -> EventJson:
         """Return the event as JSON, but for nan."""
@@ -397,5 +397,5 @@ def check_runs(scores: ArrayLike, left: ArrayLike) -> tuple[_Floats, NDArray[np.
         shapes = f"{values.shape} and {labels.shape}"
         raise must_be("scores and left", "one-dimensional and equally long", shapes)
     if labels.dtype != np.bool_:
-        raise ValueError(f"left must be an array of bool, but got dtype {labels.dtype}")
+        raise ValueError(f"left must be an array of bool, got dtype {labels.dtype}")
     return values, labels

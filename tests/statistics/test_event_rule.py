@@ -251,7 +251,7 @@ def test_scores_may_be_any_real_numbers():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Event(0.0, 1.0, "best"), "method must be 'guess', 'joint' or 'variational', but got 'best'"),
+        (lambda: Event(0.0, 1.0, "best"), "method must be 'guess', 'joint' or 'variational', got 'best'"),
         (
             lambda: Event(0.0, 1.0, "joint"),
             "a joint event must use exactly one of lower and upper (nan marks the unused one), "
@@ -259,27 +259,27 @@ def test_scores_may_be_any_real_numbers():
         ),
         (
             lambda: choose_by_labels([], np.zeros(0, bool), delta=0.0, alpha=0.05, runs=1),
-            "choose_by_labels needs at least one pilot run, but got 0",
+            "choose_by_labels needs at least one pilot run, got 0",
         ),
         (
             lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=0.0, runs=1),
-            "alpha must be in (0, 1), but got 0.0",
+            "alpha must be in (0, 1), got 0.0",
         ),
         (
             lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=1, runs=1),
-            "alpha must be in (0, 1), but got 1",
+            "alpha must be in (0, 1), got 1",
         ),
         (
             lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=1.5, runs=1),
-            "alpha must be in (0, 1), but got 1.5",
+            "alpha must be in (0, 1), got 1.5",
         ),
         (
             lambda: choose_by_labels([1.0], [True], delta=1.5, alpha=0.5, runs=1),
-            "delta must be in [0, 1), but got 1.5",
+            "delta must be in [0, 1), got 1.5",
         ),
         (
             lambda: choose_by_labels([1.0], [True], delta=-0.5, alpha=0.5, runs=1),
-            "delta must be in [0, 1), but got -0.5",
+            "delta must be in [0, 1), got -0.5",
         ),
     ],
 )

@@ -242,27 +242,27 @@ def test_a_large_pilot_has_few_candidates(ties):
 
 
 test_bad_input_is_named = refusals(
-    (lambda: Event(0.0, 1.0, "best"), "method must be 'guess', 'joint' or 'variational', but got 'best'"),
+    (lambda: Event(0.0, 1.0, "best"), "method must be 'guess', 'joint' or 'variational', got 'best'"),
     (lambda: Event(0.0, 1.0, "joint"), "exactly one of lower and upper"),
     (lambda: Event(UNUSED, UNUSED, "joint"), "exactly one of lower and upper"),
     (
         lambda: Event(UNUSED, 1.0, "variational"),
-        "a variational event, and no other, has a function, but got 'variational'",
+        "a variational event, and no other, has a function, got 'variational'",
     ),
     (
         lambda: Event(UNUSED, 1.0, "joint", function=StepFunction((), (1.0,))),
-        "a variational event, and no other, has a function, but got 'joint'",
+        "a variational event, and no other, has a function, got 'joint'",
     ),
     *(
         (
             lambda method=method, share=share: Event(UNUSED, 1.0, method, share),
-            rf"share must be 1/2 in the guess game and in \(0, 1\) otherwise, but got {share}",
+            rf"share must be 1/2 in the guess game and in \(0, 1\) otherwise, got {share}",
         )
         for method, share in (("guess", 0.25), ("joint", 0.0), ("joint", 1.0), ("joint", math.nan))
     ),
-    (lambda: Event(1.0, 1.0, "guess"), "lower must be below upper, but got lower=1.0 and upper=1.0"),
+    (lambda: Event(1.0, 1.0, "guess"), "lower must be below upper, got lower=1.0 and upper=1.0"),
     (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [True, False]), r"equally long.*\(1,\) and \(2,\)"),
-    (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [1]), "array of bool, but got dtype int64"),
+    (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [1]), "array of bool, got dtype int64"),
     (lambda: choose_by_labels([], np.zeros(0, bool), delta=0.0, alpha=0.05, runs=1), "at least one pilot run"),
     (lambda: choose_by_labels([1.0], [True], delta=0.0, alpha=0.05, runs=0), "runs must be at least 1"),
     (lambda: choose_by_labels([1.0], [True], delta=1.0, alpha=0.05, runs=1), "delta must be in"),

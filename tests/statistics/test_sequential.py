@@ -227,7 +227,7 @@ def test_the_growing_event_abstains_where_the_odds_are_even():
 
 
 def test_too_few_runs_to_choose_a_pair_are_refused():
-    with pytest.raises(ValueError, match=r"runs must be at least \d+, got 40: choosing among \d+ pairs takes"):
+    with pytest.raises(ValueError, match=r"runs = 40 is too small: choosing among \d+ pairs of inputs takes"):
         falsify(Leaky, Claim(epsilon=1.0), rounds=3, runs=40, stop="early")
 
 

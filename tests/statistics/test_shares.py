@@ -50,7 +50,7 @@ def test_neither_world_is_left_without_runs():
     [("guess", (0.0, 1.0), 0.4), ("joint", (UNUSED, 1.0), 0.0), ("joint", (UNUSED, 1.0), 1.0), ("guess", (0, 1), 2)],
 )
 def test_a_share_that_no_certificate_allows(method, sides, share):
-    with pytest.raises(ValueError, match=f"share must be 1/2 in the guess game and .* but got {share}"):
+    with pytest.raises(ValueError, match=f"share must be 1/2 in the guess game and .* got {share}"):
         Event(*sides, method, share)
 
 

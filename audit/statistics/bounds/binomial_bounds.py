@@ -95,7 +95,7 @@ def count_pair(
     if np.any(above):
         pair = np.broadcast_arrays(successes, trials)
         raise ValueError(
-            f"{name_k} must be at most {name_n}, but got {name_k}={_first(pair[0], above)} "
+            f"{name_k} must be at most {name_n}, got {name_k}={_first(pair[0], above)} "
             f"and {name_n}={_first(pair[1], above)}"
         )
     return successes, trials

@@ -244,6 +244,6 @@ def _check(correct: int, guesses: int, canaries: int, delta: float) -> None:
             raise must_be(name, "a non-negative integer count", value)
     if not (correct <= guesses <= canaries and guesses >= 1):
         got = ", ".join(f"{name}={value}" for name, value in counts.items())
-        raise ValueError(f"expected correct <= guesses <= canaries and guesses >= 1, but got {got}")
+        raise ValueError(f"expected correct <= guesses <= canaries and guesses >= 1, got {got}")
     if not 0 <= delta < 1:
         raise must_be("delta", "in [0, 1)", delta)

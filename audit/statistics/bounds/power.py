@@ -129,7 +129,7 @@ def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: flo
     """
     _check(claimed, 1, delta, alpha, power)
     if not true > claimed:
-        raise ValueError(f"true must exceed claimed={claimed}, but got {true}")
+        raise ValueError(f"true must exceed claimed={claimed}, got {true}")
 
     def enough(runs: int) -> bool:
         return falsification_power(claimed, true, runs, delta=delta, alpha=alpha) >= power

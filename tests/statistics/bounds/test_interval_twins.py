@@ -257,35 +257,35 @@ def message_of(call):
 
 @pytest.mark.parametrize("bound", TWO_SAMPLES)
 def test_messages_of_two_samples_name_their_argument(bound):
-    assert message_of(lambda: bound(6, 5, 1, 5)) == "k_p must be at most n_p, but got k_p=6 and n_p=5"
-    assert message_of(lambda: bound(1, 5, 6, 5)) == "k_q must be at most n_q, but got k_q=6 and n_q=5"
-    assert message_of(lambda: bound(0, 0, 1, 5)) == "n_p must be at least 1, but got 0"
-    assert message_of(lambda: bound(1, 5, 0, 0)) == "n_q must be at least 1, but got 0"
-    assert message_of(lambda: bound(1, "a", 1, 1)) == "n_p must be a non-negative integer count, but got 'a'"
-    assert message_of(lambda: bound(1, 5, 1, 5, alpha=[0.5, 0.0])) == "alpha must be in (0, 1), but got 0.0"
-    assert message_of(lambda: bound(1, 5, 1, 5, delta=[0.5, 1.0])) == "delta must be in [0, 1), but got 1.0"
+    assert message_of(lambda: bound(6, 5, 1, 5)) == "k_p must be at most n_p, got k_p=6 and n_p=5"
+    assert message_of(lambda: bound(1, 5, 6, 5)) == "k_q must be at most n_q, got k_q=6 and n_q=5"
+    assert message_of(lambda: bound(0, 0, 1, 5)) == "n_p must be at least 1, got 0"
+    assert message_of(lambda: bound(1, 5, 0, 0)) == "n_q must be at least 1, got 0"
+    assert message_of(lambda: bound(1, "a", 1, 1)) == "n_p must be a non-negative integer count, got 'a'"
+    assert message_of(lambda: bound(1, 5, 1, 5, alpha=[0.5, 0.0])) == "alpha must be in (0, 1), got 0.0"
+    assert message_of(lambda: bound(1, 5, 1, 5, delta=[0.5, 1.0])) == "delta must be in [0, 1), got 1.0"
 
 
 @pytest.mark.parametrize("bound", [binomial_bounds.clopper_pearson_lower, binomial_bounds.clopper_pearson_upper])
 def test_messages_of_one_sample_name_their_argument(bound):
-    assert message_of(lambda: bound(6, [7, 5, 4], 0.1)) == "k must be at most n, but got k=6 and n=5"
-    assert message_of(lambda: bound(0, [1, 0], 0.1)) == "n must be at least 1, but got 0"
-    assert message_of(lambda: bound("", 1, 0.1)) == "k must be a non-negative integer count, but got ''"
+    assert message_of(lambda: bound(6, [7, 5, 4], 0.1)) == "k must be at most n, got k=6 and n=5"
+    assert message_of(lambda: bound(0, [1, 0], 0.1)) == "n must be at least 1, got 0"
+    assert message_of(lambda: bound("", 1, 0.1)) == "k must be a non-negative integer count, got ''"
     assert message_of(lambda: bound([0, 0.5], 1, 0.1)) == (
-        "k must be a non-negative integer count below 2^53, but got 0.5"
+        "k must be a non-negative integer count below 2^53, got 0.5"
     )
     assert message_of(lambda: bound(0, 2.0**53, 0.1)) == (
-        "n must be a non-negative integer count below 2^53, but got 9007199254740992.0"
+        "n must be a non-negative integer count below 2^53, got 9007199254740992.0"
     )
     assert bound(0, 2.0**53 - 1, 0.1) < 1e-15
 
 
 def test_messages_of_the_guess_game_name_their_argument():
     bound = intervals.epsilon_guess
-    assert message_of(lambda: bound(3, 2, 5)) == "right must be at most guesses, but got right=3 and guesses=2"
-    assert message_of(lambda: bound(3, 6, 5)) == "guesses must be at most runs, but got guesses=6 and runs=5"
-    assert message_of(lambda: bound(0, 0, 0)) == "runs must be at least 1, but got 0"
-    assert message_of(lambda: bound(-1, 0, 1)) == ("right must be a non-negative integer count below 2^53, but got -1")
+    assert message_of(lambda: bound(3, 2, 5)) == "right must be at most guesses, got right=3 and guesses=2"
+    assert message_of(lambda: bound(3, 6, 5)) == "guesses must be at most runs, got guesses=6 and runs=5"
+    assert message_of(lambda: bound(0, 0, 0)) == "runs must be at least 1, got 0"
+    assert message_of(lambda: bound(-1, 0, 1)) == ("right must be a non-negative integer count below 2^53, got -1")
 
 
 def test_defaults_are_a_pure_claim_at_five_percent():
