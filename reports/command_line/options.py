@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ...audit.plans.options import OPTIONS, Option
-from ...errors import hinted
+from ...errors import exclude
 from .help_pages import Grouped
 
 
@@ -212,6 +212,4 @@ WHERE = several("jobs", "engine", "scheduler")
 def check_levels(*, verbose: bool = False, quiet: bool = False) -> None:
     """Raise ValueError where a command is asked for both more and less than its usual lines."""
     if verbose and quiet:
-        raise hinted(
-            ValueError("-v cannot go with -q: one adds lines, the other leaves line 1 alone"), "give one of them"
-        )
+        raise exclude("-v", "-q", "one adds lines, the other leaves line 1 alone")

@@ -495,3 +495,9 @@ def test_what_has_a_meaning_may_be_repeated():
     assert done.exit_code == 0, done.output
     done = overclaim("check", "x", "--weaken", "--weaken=epsilon", "--no-shrink", "--no-shrink")
     assert "--weaken is given more than once: no value, epsilon\n" in done.output
+
+
+@pytest.mark.parametrize("name", ["check", "regret", "run", "scores", "trace"])
+def test_more_and_less_than_the_usual_lines_exclude_each_other(name):
+    target = [] if name == "run" else ["agarwal-singh/reduction-threshold"]
+    refused(overclaim(name, *target, "-v", "-q"), "-v cannot go with -q: one adds lines")
