@@ -340,7 +340,8 @@ def _with_plain_arms(learner: Learner) -> Learner:
         object.__setattr__(learner, "arms", int(arms))
     except AttributeError:  # a property
         if arms.itemsize < np.dtype(np.int64).itemsize:
-            raise must_be(f"{name_of(learner)}.arms", "an int", arms, LearnerError) from None
+            expected = f"an int, not {type(arms).__name__}"
+            raise must_be(f"{name_of(learner)}.arms", expected, arms, LearnerError) from None
     return learner
 
 

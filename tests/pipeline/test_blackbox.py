@@ -446,28 +446,17 @@ def test_a_claim_that_is_none_is_not_the_targets_fault():
         falsify(Threshold(arms=2, threshold=0.5), CLAIM, rounds=2, weaken=2.0)
 
 
-def leaks_in_one_place(data, rng):
-    """One of twenty places and its value: the worlds differ in that of the fourth."""
-    place = int(rng.integers(20))
-    return place, float(rng.laplace() + 2 * data[0] * (place == 3))
-
-
 def leaks_by_a_rare_key(data, rng):
     answer = {f"k{i}": float(10 + rng.laplace()) for i in range(6)}
     return answer | ({"z": float(rng.laplace())} if data[0] and rng.random() < 0.05 else {})
 
 
-DOUBLED = [(leaks_in_one_place, 8000, 4), (leaks_by_a_rare_key, 2000, 6)]
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("mechanism", "runs", "seeds"), DOUBLED)
-def test_a_pilot_that_promises_little_is_doubled(mechanism, runs, seeds):
+def test_a_pilot_that_promises_little_is_doubled():
     # Seeds are fixed: no chance of a false alarm. With a fifth of the runs alone some of these survive.
-    found = [audit(mechanism, claim=Claim(epsilon=0.5), runs=runs, seed=16100 + i) for i in range(seeds)]
+    found = [audit(leaks_by_a_rare_key, claim=Claim(epsilon=0.5), runs=2000, seed=16100 + i) for i in range(6)]
     assert all(one.verdict is Verdict.FALSIFIED for one in found)
-    assert any(one.pilot > runs // 5 for one in found)
-    assert all(one.pilot <= runs // 2 for one in found)
+    assert any(one.pilot > 400 for one in found)
+    assert all(one.pilot <= 1000 for one in found)
 
 
 @pytest.mark.slow(reason="its twin on little evidence is quick")

@@ -289,7 +289,7 @@ def test_what_cannot_be_weakened_is_refused_before_the_audit():
     with pytest.raises(ValueError, match="Mine has no parameter 'sigma'"):
         falsify(Mine, claim, rounds=2, weaken="sigma")
     for given in ("arms", "rounds", "rng"):  # it was asked for a value, and --set said that there is no such parameter
-        with pytest.raises(ValueError, match=f"Mine has no parameter '{given}'; it has epsilon, scale"):
+        with pytest.raises(ValueError, match=f"Mine has no parameter '{given}'\nhint: it has epsilon, scale"):
             falsify(Mine, claim, rounds=2, weaken=given)
     with pytest.raises(ValueError, match="noisy has no parameter 'sigma'"):
         falsify_mechanism(noisy, claim, left=0, right=1, weaken="sigma")

@@ -141,7 +141,7 @@ def test_what_a_perfect_attack_catches_is_said_of_all_runs_that_an_early_audit_c
     ("words", "message"),
     [
         (["--zcdp", 1], "stop must be budget for a claim in another measure than epsilon, got early: ZCDP(rho=1.0)"),
-        (["--epsilon", 1, "--os-random"], "stop must be budget with os_random, got early: it learns from runs that"),
+        (["--epsilon", 1, "--os-random"], "--stop early cannot go with --os-random: it learns from runs that"),
     ],
 )
 def test_what_cannot_end_early_is_refused_in_one_line(tmp_path, words, message):

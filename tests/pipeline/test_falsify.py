@@ -235,7 +235,7 @@ def test_a_pair_that_shows_nothing_by_an_exact_law_is_no_test(claim, unit):
         ({"arms": "2"}, "arms must be an integer of at least 1, got '2'"),
         ({"rounds": 10**7}, "rounds times arms must be at most 10,000,000, got 10000000 times 2"),
         ({"arms": 3}, "arms must be those of the learner, 2, got 3"),
-        ({"rounds": None}, "rounds must be given"),
+        ({"rounds": None}, "rounds is missing"),
         ({"runs": 3}, "runs must be at least 20, got 3"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
         ({"confidence": "high"}, r"confidence must be in \(0, 1\), got 'high'"),
@@ -388,8 +388,6 @@ def test_the_pilot_of_one_exact_attack_keeps_no_runs(monkeypatch):
 
 
 def test_too_few_runs_to_choose_are_named(uniform_class):
-    message = (
-        r"^runs must be more than \d+, got 30: choosing among \d+ pairs takes \d+; a pair of your own takes fewer$"
-    )
+    message = r"^runs = 30 is too small: choosing among \d+ pairs of inputs takes \d+ runs\nhint: use `runs=\d+`"
     with pytest.raises(ValueError, match=message):
         falsify(uniform_class, Claim(epsilon=1.0), rounds=3, runs=30)

@@ -125,11 +125,11 @@ def _executions():
 
 
 def test_what_cannot_be_is_refused(folder):
-    with pytest.raises(ValueError, match="give either os_random or global_random"):
+    with pytest.raises(ValueError, match="`os_random` cannot go with `global_random`"):
         falsify_mechanism(lambda data: 0, Claim(epsilon=1.0), left=[0], right=[1], os_random=True, global_random=True)
     done = check("mechanisms/laplace", "--global-random")
     assert done.exit_code == 2
-    assert "draws from its generator alone" in done.output
+    assert "draws from its generator only" in done.output
     refused(check("asi-raman-talwar/exp3", "--global-random"), "global_random is for")
 
 

@@ -125,5 +125,5 @@ def test_a_limit_is_positive_and_finite(limit):
 
 
 def test_a_limit_is_for_a_search():
-    with pytest.raises(ValueError, match="call_limit is for inputs that are searched"):
+    with pytest.raises(ValueError, match="call_limit is for searched inputs"):
         falsify_mechanism(burns, ONE, left=[0.1], right=[0.2], runs=100, call_limit=1.0)

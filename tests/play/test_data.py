@@ -43,7 +43,7 @@ def test_dates_are_shown_as_such():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.ma.array([1, 2], mask=[False, True]), "a masked array: give its values and its mask$"),
+        (np.ma.array([1, 2], mask=[False, True]), "a masked array\nhint: give its values and its mask$"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "a data frame with two columns of one name$"),
         (pd.Series([1], index=[DATES[0].tz_localize("UTC")]), "an input of the type Timestamp"),
         (type("Lines", (), {"__repr__": lambda _: "one\ntwo"})(), "an input of the type Lines: one two$"),
