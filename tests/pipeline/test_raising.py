@@ -74,7 +74,7 @@ def test_what_raises_on_all_pairs_is_the_same_error_as_before(folder):
 def test_a_given_pair_names_the_option_that_takes_an_exception(folder):
     done = check("raises.py:mean", "--left", "[null]", "--right", "[1]")
     assert (done.exit_code, "--raising outcome" in done.stderr) == (4, True), done.output
-    told = check("raises.py:mean", "--left", "[null]", "--right", "[1]", "--raising", "outcome")
+    told = check("raises.py:mean", "--left", "[null]", "--right", "[1]", "--raising", "outcome", "-v")
     assert (told.exit_code, 'the output is "raised ZeroDivisionError"' in told.stdout) == (1, True), told.output
     assert "--raising outcome" in told.stdout.splitlines()[-1]  # the command that replays it
 
