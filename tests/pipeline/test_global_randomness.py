@@ -130,7 +130,7 @@ def test_what_cannot_be_is_refused(folder):
     done = check("mechanisms/laplace", "--global-random")
     assert done.exit_code == 2
     assert "draws from its generator only" in done.output
-    refused(check("asi-raman-talwar/exp3", "--global-random"), "global_random is for")
+    refused(check("asi-raman-talwar/exp3", "--global-random"), "--global-random is for")
 
 
 def test_a_trace_watches_global_generators(folder):
