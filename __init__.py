@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from overclaim.reports.notebook import result_card as result_card
     from overclaim.reports.notebook import result_plot as result_plot
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "DPSGD",

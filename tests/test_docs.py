@@ -178,5 +178,6 @@ def test_the_changelog_knows_this_version_and_promises():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## {overclaim.__version__}\n" in text
     assert "never renamed or removed" in text
-    unreleased = text.partition("## Unreleased\n")[2].partition("\n## ")[0]
-    assert 0 < len(re.findall("^- ", unreleased, re.MULTILINE)) <= MOST_CHANGES
+    for section in ("Unreleased", overclaim.__version__):
+        changes = text.partition(f"## {section}\n")[2].partition("\n## ")[0]
+        assert len(re.findall("^- ", changes, re.MULTILINE)) <= MOST_CHANGES

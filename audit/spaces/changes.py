@@ -178,7 +178,8 @@ class Changes:
         if not places:
             kind = UnfitError if "$float" in repr(form) else RelationError  # others may be finite
             raise kind(f"{self.relation} needs numbers in the data, got {data!r:.80}")
-        steps = _steps(self.relation, [is_whole(form, path) for path, _ in places], rng)
+        reach = [high - low for low, high in (self.ranges.get(kind_of(path), (one, one)) for path, one in places)]
+        steps = _steps(self.relation, [is_whole(form, path) for path, _ in places], reach, rng)
         start = {
             path: SHORT.plus(number) if step % 1 else number
             for (path, number), step in zip(places, steps, strict=True)
@@ -203,8 +204,18 @@ def _with(here: Records, records: dict[int, Any]) -> object:
     return data
 
 
-def _steps(relation: Relation, whole: Sequence[bool], rng: np.random.Generator) -> list[Decimal]:
-    """Return how far each number moves: together the largest distance, or the largest that whole numbers reach."""
+def _steps(
+    relation: Relation, whole: Sequence[bool], reach: Sequence[Decimal], rng: np.random.Generator
+) -> list[Decimal]:
+    """Return how far each number moves: together the largest distance, or the largest that they reach.
+
+    Parameters
+    ----------
+    whole : sequence of bool
+        Which numbers are whole.
+    reach : sequence of Decimal
+        How far each can move in all; 0 where that is not known.
+    """
     distance, many = Decimal(relation.distance), len(whole)
     width = 1 if relation.norm == 1 or rng.random() < 1 / 3 else many
     if relation.norm == 2 and width > 1:
@@ -212,8 +223,11 @@ def _steps(relation: Relation, whole: Sequence[bool], rng: np.random.Generator) 
             width = max(1, min(many, int(distance * distance)))
         else:
             width = int(rng.integers(2, many + 1)) if rng.random() < 0.5 else many
+    if (widest := max(reach)) and distance > widest:  # one number does not reach so far: several have to
+        width = min(many, max(width, math.ceil((distance / widest) ** int(min(relation.norm, 2)))))
     chosen = [int(i) for i in rng.permutation(many)[:width]]
-    each = distance if relation.norm != 2 or width == 1 else SHORT.divide(distance, Decimal(width).sqrt())
+    parts = {1.0: Decimal(width), 2.0: Decimal(width).sqrt()}.get(relation.norm, Decimal(1))
+    each = distance if width == 1 else SHORT.divide(distance, parts)
     # All one way, all but one, or at random: sums, differences and spreads feel different ones.
     signs = [1] * width
     turn = int(rng.integers(3))
@@ -224,7 +238,8 @@ def _steps(relation: Relation, whole: Sequence[bool], rng: np.random.Generator) 
     flip = 1 if rng.random() < 0.5 else -1
     steps = [Decimal(0)] * many
     for i, sign in zip(chosen, signs, strict=True):
-        steps[i] = flip * sign * (Decimal(math.floor(each)) if whole[i] else each)
+        step = min(each, reach[i] or each)
+        steps[i] = flip * sign * (Decimal(math.floor(step)) if whole[i] else step)
     return steps
 
 

@@ -72,6 +72,16 @@ def test_most_pairs_are_at_the_largest_distance(relation, strategy, far):
     assert np.mean(np.isclose(distances, far, rtol=1e-4)) > 0.4
 
 
+@pytest.mark.parametrize(("relation", "far"), [("l1:2", 2.0), ("l1:20", 9.0), ("l2:2", 2.0), ("linf:5", 1.0)])
+def test_a_distance_beyond_the_range_of_one_number_is_moved_by_several(relation, far):
+    """No pair was found: one number alone moved, beyond its range."""
+    unit = st.lists(st.floats(0, 1), min_size=9, max_size=9)
+    cases = space_of(neighbours(unit, relation), 1).first(20)
+    norm = Relation.parse(relation).norm
+    distances = [np.linalg.norm(np.subtract(case.left, case.right), norm) for case in cases]
+    assert max(distances) == pytest.approx(far, rel=1e-4)
+
+
 def test_up_to_three_records_are_replaced_and_most_pairs_have_three():
     cases = space_of(neighbours(VECTORS, "replace:3"), 0).first(40)
     many = [sum(a != b for a, b in zip(case.left, case.right, strict=True)) for case in cases]
