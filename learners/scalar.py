@@ -475,7 +475,10 @@ def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool 
             "gets an object of its own",
         )
     if lacking:
-        raise LearnerError(f"{name} must have {', '.join(methods)}; it has no {', '.join(lacking)}")
+        raise hinted(
+            LearnerError(f"{name} must have {', '.join(methods)}; it has no {', '.join(lacking)}"),
+            "an adapter of a few lines calls what a class of other methods has, or a function def f(data, rng)",
+        )
     for method in ("act", "update", "observe"):
         _check_runs(f"{name}.{method}", getattr(learner, method, None))
     said = getattr(learner, "feedback", None)

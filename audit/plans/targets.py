@@ -164,7 +164,10 @@ def _loading(what: str, error: BaseException) -> LearnerError:
     """Return the error of a module that raised one as it was loaded; raise Ctrl-C, which is none of its own."""
     if isinstance(error, KeyboardInterrupt) and not raised_by_target(error):
         raise error
-    return raised(what, error)
+    package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else ""
+    return hinted(
+        raised(what, error), f"install {package}, or name the folder that holds it in PYTHONPATH" * bool(package)
+    )
 
 
 @dataclass(frozen=True)

@@ -356,8 +356,11 @@ class Task(Request):
         self._check_inputs()
         if inspect.isclass(target) or not callable(target):
             kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
-            raise ValueError(
-                f"`left` and `right` are for a mechanism, a function of (data, rng): {self.target} is {kind}"
+            raise hinted(
+                ValueError(
+                    f"`left` and `right` are for a mechanism, a function of (data, rng): {self.target} is {kind}"
+                ),
+                "write a function that makes the object and returns what one call of it answers",
             )
         self._refuse_game(relation=bool(self._given_inputs()))
 
