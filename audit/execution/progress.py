@@ -86,8 +86,7 @@ LINE = Line()
 
 def begin() -> None:
     """Show the line from now on: a command begins, or somebody has asked for it."""
-    LINE.on, LINE.last = True, -math.inf
-    LINE.stages.clear()
+    LINE.on, LINE.last, LINE.stages = True, -math.inf, []
 
 
 def inside(stages: Sequence[str], task: Callable[[Item], Result], item: Item) -> Result:
@@ -121,16 +120,16 @@ def stage(label: str | None) -> Iterator[None]:
     if label is None:
         yield
         return
-    LINE.stages.append(label)
+    stages = LINE.stages  # what is left of an interrupted command ends later, and must not touch the next one's
+    depth = len(stages)
+    stages.append(label)
     LINE.draw()
     try:
         yield
     finally:
-        LINE.stages.pop()
-        if LINE.stages:
-            LINE.draw()
-        else:
-            LINE.erase()
+        del stages[depth:]
+        if stages is LINE.stages:
+            (LINE.draw if stages else LINE.erase)()
 
 
 def steps(items: Sequence[Item], label: str | None) -> Iterator[Item]:

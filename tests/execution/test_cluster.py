@@ -138,7 +138,8 @@ def test_the_exception_of_audited_code(machines, folder):
     words = ["check", "mine.py:Coin", "--epsilon", "1", "--rounds", "2", "--runs", "9000", "--jobs", "1"]
     refused(
         CliRunner().invoke(main, [*words, "--engine", "dask", "--scheduler", machines.address]),
-        "Coin.update raised KeyError: 'there' (round 1, run 0)",
+        "mine.py:Coin raised KeyError: 'there'",
+        "in update(); round 1, run 0",
         code=4,
     )
 
@@ -159,7 +160,7 @@ def test_an_exception_that_cannot_be_pickled(machines, folder, kind):
     assert [claim["verdict"] for claim in record["claims"]] == ["FALSIFIED"]
     assert [error["kind"] for error in record["errors"]] == ["crashed"] * 2
     learner, mechanism = [error["message"] for error in record["errors"]]
-    assert learner == "Coin.update raised Odd: there 1 (round 1, run 0)"
+    assert learner == "Coin.update raised Odd: there 1"
     assert re.fullmatch("odd raised Odd on [01]: there 1(; an exception is no output here.*)?", mechanism)
 
 

@@ -106,6 +106,24 @@ def test_a_process_that_a_command_starts_draws_nothing(monkeypatch, on):
         assert ("a stage" in screen.getvalue()) is on
 
 
+def test_what_is_left_of_a_command_does_not_touch_the_next_ones_line(monkeypatch):
+    """A generator of an interrupted command ends when it is collected: it took a stage that was not its own."""
+    monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+    progress.begin()
+    left = progress.steps("ab", "an old stage")
+    next(left)
+    progress.begin()
+    with progress.stage("a new stage"):
+        left.close()
+        assert progress.LINE.stages == ["a new stage"]
+    left = progress.steps("ab", "an old stage")
+    next(left)
+    progress.begin()
+    left.close()
+    assert progress.LINE.stages == []
+    assert "a new stage" in screen.getvalue()
+
+
 def test_a_line_that_is_printed_stands_above_the_one_that_is_redrawn(monkeypatch):
     monkeypatch.setattr(sys, "stderr", screen := _Terminal())
     progress.begin()

@@ -413,7 +413,8 @@ main(sys.argv[1:])
     connection.close()
     assert limited(10**9, "--resume").returncode == 1
     resumed = Path("out/record.json").read_text()
-    assert overclaim(*words).exit_code == 1
+    again = overclaim(*words)
+    assert again.exit_code == 1, again.output
     assert [c["counts"] for c in json.loads(resumed)["claims"]] == [
         c["counts"] for c in json.loads(Path("out/record.json").read_text())["claims"]
     ]

@@ -442,7 +442,7 @@ def test_a_fast_plan_of_learners_and_mechanisms(tmp_path):
     assert ["--fast" in claim["replay"] for claim in claims] == [False, True, True]
     refused(
         run_plan(tmp_path, plan.replace("runs = 400\n", "runs = 400\nfast = true\n")),
-        "is a mechanism: it takes no --fast",
+        "is a mechanism: it takes no fast",
     )
 
 
