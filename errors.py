@@ -14,6 +14,8 @@ Error = TypeVar("Error", bound=BaseException)
 
 #: What the notes of an error begin with that are its hints, and that which says where the code under audit raised.
 HINT, WHERE = "hint: ", "where: "
+#: A keyword in an error or a hint, by itself or with its value: `runs`, `runs=361`, `raising="outcome"`.
+KEYWORD = re.compile(r"`(\w+)(?:=([^`]*))?`")
 #: Letters of a value that an error shows, and suggestions that a hint makes.
 _MOST_LETTERS, _MOST_NEAR = 80, 3
 #: How alike a suggestion is, of 1, by difflib: its own usual limit.
@@ -142,7 +144,7 @@ def about(name: str, error: Error) -> Error:
 
 def as_keys(text: str) -> str:
     """Return a text with its keywords as a plan has them: `runs=361` as runs = 361."""
-    return re.sub(r"`(\w+)(?:=([^`]*))?`", lambda found: found[1] + (f" = {found[2]}" if found[2] else ""), text)
+    return KEYWORD.sub(lambda found: found[1] + (f" = {found[2]}" if found[2] else ""), text)
 
 
 def did_you_mean(name: object, known: Iterable[str], before: str = "") -> str:

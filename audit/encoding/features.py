@@ -96,7 +96,7 @@ class Columns:
         return least
 
     def clipped(self, reach: float) -> Floats:
-        """Return the columns around their centres, those so many spreads away as 1 or -1, (columns, runs)."""
+        """Return the columns around their centres, in `reach` spreads, clipped to [-1, 1], (columns, runs)."""
         return self.once(("clipped", reach), lambda: _clipped(self.clean, self.features.columns, reach))
 
     @cached_property

@@ -34,7 +34,7 @@ def _played(player: LearnerMechanism, pair: RoundsPair, seed: int, number: int, 
 
 
 def _by_round(player: LearnerMechanism, result: Result, pair: RoundsPair, played: list[Block]) -> ByRoundJson:
-    """Return a lower bound of epsilon of what is seen in the first t rounds, of an event chosen for that prefix."""
+    """Return for each t a lower bound on epsilon of the view of the first t rounds; each prefix has its own event."""
     claim, alpha, first = result.claim, result.certificate.alpha, pair.places[0]
     left = np.concatenate([block.left for block in played])
     pilot = np.arange(left.size) < left.size // 3

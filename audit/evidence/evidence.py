@@ -195,7 +195,7 @@ def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:
 
 
 def affordable(result: Result, numbers: int) -> int:
-    """Return the evidence's runs, of so many played numbers each."""
+    """Return the number of runs that figures are drawn from; `numbers` is how many numbers a run plays."""
     return max(300, min(MOST_RUNS, result.certificate.counts.runs // SHARE, MOST_NUMBERS // max(1, numbers)))
 
 

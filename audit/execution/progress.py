@@ -37,7 +37,7 @@ def is_shown() -> bool:
 class Line:
     """The line that is redrawn: the stages that are under way, the outer ones first, and a bar of the last one.
 
-    It is `on` in the process of a command, and off in those that it starts: they would draw over each other.
+    The line is `on` in the process of a command and off in its workers, which would draw over each other.
     """
 
     stages: list[str] = field(default_factory=list)
@@ -120,7 +120,7 @@ def stage(label: str | None) -> Iterator[None]:
     if label is None:
         yield
         return
-    stages = LINE.stages  # what is left of an interrupted command ends later, and must not touch the next one's
+    stages = LINE.stages  # a generator of an interrupted command ends late: it must not change the next command's list
     depth = len(stages)
     stages.append(label)
     LINE.draw()

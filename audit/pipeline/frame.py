@@ -24,6 +24,7 @@ from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, blocks, together
 from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
+from ..statistics.chooser import Evidence, choose_event
 from ..statistics.events import Certificate, Counts, Event
 from ..verdicts.verdict import OnPair, Result, Verdict
 
@@ -97,6 +98,10 @@ class Audit(ABC):
     def recheck(self, options: Sequence[Any], choice: Choice, before: object) -> None:
         """Raise LearnerError if runs have come to depend on each other by the end of the audit."""
         return
+
+    def promised(self, evidence: Evidence) -> tuple[Event, float]:
+        """Return the event that promises most of the claim in its own measure, and what it promises."""
+        return choose_event(evidence, self.claim.measure, alpha=self.budget.alpha, runs=self.budget.runs)
 
     def naming_the_cure(self) -> AbstractContextManager[None]:
         """Say in what the target raises how it can be audited all the same, where it can be."""

@@ -204,7 +204,7 @@ class LearnerAudit(Audit):
         if isinstance(played, _Odds):
             scores = played.scores
             if not self.claim.measure.is_epsilon:
-                return float(rounded(self._chosen(Evidence(scores, played.left, log_odds=True))[1]))
+                return float(rounded(self.promised(Evidence(scores, played.left, log_odds=True))[1]))
             scores = scores[~np.isnan(scores)]
             p, q = (2 * expit(sign * scores) / max(1, scores.size) for sign in (1, -1))
             bound = expected_bound(p, q, self.claim.delta, self.budget.runs)
@@ -261,10 +261,7 @@ class LearnerAudit(Audit):
         """Return the event to bet on with this attack and its scores of runs, and what it promises."""
         exact = attack.exact or isinstance(attack, ParticleRatio)
         laws = attack.laws if isinstance(attack, WindowRatio) else None
-        return self._chosen(Evidence(scores, left, log_odds=not trained, exact=exact, laws=laws))
-
-    def _chosen(self, evidence: Evidence) -> tuple[Event, float]:
-        return choose_event(evidence, self.claim.measure, alpha=self.budget.alpha, runs=self.budget.runs)
+        return self.promised(Evidence(scores, left, log_odds=not trained, exact=exact, laws=laws))
 
     def fit(self, attack: LearnerAttack, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
         """Return the attack fitted; a filter compiled where the audit is, its lag chosen on the training runs."""

@@ -43,7 +43,7 @@ from ..play.transcripts import blocks
 from ..play.unseeded import Digested, Unseeded
 from ..search.race import Heat, halving, race
 from ..statistics import sequential
-from ..statistics.chooser import Evidence, Learned, choose_event
+from ..statistics.chooser import Evidence, Learned
 from ..statistics.event_choice import DOUBT
 from ..statistics.event_rule import transfer
 from ..statistics.events import NO_EVENT, Counts, Event, count
@@ -309,10 +309,6 @@ class MechanismAudit(Audit):
         if len(shown.train.columns) == 2 and Preimages.applies(self.mechanism):
             yield shown, Preimages()
         yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
-
-    def promised(self, evidence: Evidence) -> tuple[Event, float]:
-        """Return the event that promises most of the claim in its own measure, and what it promises."""
-        return choose_event(evidence, self.claim.measure, alpha=self.budget.alpha, runs=self.budget.runs)
 
     def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
         """Tell whether an attack promises more than the best of those before it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -86,7 +86,7 @@ def draws_nothing(target: object, play: Callable[[Draws], object], seed: int) ->
 
 def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: Choice) -> Result:
     """Return the result with what runs show of its fault: noise that is fixed, and of a mechanism what differs."""
-    target = audit.mechanism if not hasattr(audit, "learner") else audit.learner
+    target = audit.learner if isinstance(audit, LearnerAudit) else audit.mechanism
     seed, missing, found = audit.budget.seed, tuple[MissingExtra, ...](), _other_epsilon(target, audit.claim)
     if isinstance(audit, LearnerAudit):
         if draws_nothing(target, lambda draws: play(audit.learner, choice.losses, draws, FEW), seed):
@@ -112,8 +112,8 @@ def _other_epsilon(target: Any, claim: Claim) -> list[str]:
         return []
     made, values = (target.user_class, target.parameters) if isinstance(target, Scalar) else (target, {})
     known = {} if isinstance(made, type) else dict(getattr(made, "__dict__", {}))
-    with suppress(Exception):  # a C extension has no signature, and the error of another asks for a repr
-        known |= {name: one.default for name, one in _signature(made).items()}
+    with suppress(Exception):  # what has no signature is named in the error by its repr, which may raise too
+        known |= {name: one.default for name, one in inspect.signature(made).parameters.items()}
     known |= values
     own = {name: known[name] for name in ("epsilon", "eps") if isinstance(known.get(name), int | float)}
     return [
@@ -122,11 +122,6 @@ def _other_epsilon(target: Any, claim: Claim) -> list[str]:
         for name, value in own.items()
         if claim.measure.is_epsilon and not math.isclose(value, claim.epsilon)
     ]
-
-
-def _signature(made: object) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of what can be called; asked of anything else, `inspect` would want its text."""
-    return inspect.signature(made).parameters if callable(made) else {}
 
 
 def _always_raises(mechanism: Callable[..., object], pair: DataPair, seed: int) -> list[str]:

@@ -138,7 +138,7 @@ class Task(Request):
             raising=self.raising or "error",
         )
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
-        arms = arms_of(target, self.arms, self._arms_given())
+        arms = arms_of(target, self.arms, self._arms_given() if self.arms is None else None)
         drawn = {"global_random": self.global_random, "os_random": self.os_random}
         game: dict[str, Any] = {"arms": arms, "rounds": rounds, **drawn, **parameters.own}
         learner = as_learner(target, **game)
@@ -155,7 +155,7 @@ class Task(Request):
         with suppress(ValueError):  # said where they are read
             given = [as_sequence(side) for side in self.inputs().values()]
             searched = self._searched_inputs()
-            given += [] if searched is None else examples_of(searched, self.budget.seed)
+            given += [] if searched is None else examples_of(searched, self.budget.seed, few=True)
             return arms_told(given[0]) if given else None
         return None
 

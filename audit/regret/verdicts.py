@@ -10,6 +10,7 @@ from typing import TypedDict
 from ...learners.protocol import Learner
 from ..execution.execution import Budget
 from ..play.pairs import World
+from ..statistics.bounds.bisection import fewest
 from .growth import Growth
 from .measurement import EXACT, Played, Regret, regrets
 
@@ -159,11 +160,7 @@ def first_binding(bound_at: Callable[[int], float], largest_per_round: float) ->
         return None
     while high > 1 and binds(high // 2):
         high //= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if binds(middle) else (middle, high)
-    return high
+    return fewest(binds, high // 2, high)
 
 
 class JudgedGrowth(TypedDict, total=False):

@@ -129,7 +129,7 @@ def share_decided_otherwise(answer: Answer, candidate: Candidate) -> float | Non
     return float(np.mean(shares))
 
 
-def _shown_cost(cost_of: CostOf, answer: Answer, candidate: Candidate) -> float | None:
+def _shown_cost(cost_of: CostOf, answer: Answer, share_of: CostOf, candidate: Candidate) -> float | None:
     """Return what a run costs; of what shows decisions alone, as much of it as the decisions that flip.
 
     Noise may cost much and decide nothing, as where all arms are moved alike.
@@ -139,7 +139,7 @@ def _shown_cost(cost_of: CostOf, answer: Answer, candidate: Candidate) -> float 
         return cost
     if any(isinstance(leaf, float | np.floating) for _, leaf in scalars(answer(candidate.left, 0))):
         return cost
-    share = share_decided_otherwise(answer, candidate)
+    share = share_of(candidate)
     return cost if share is None else share and cost * share
 
 
@@ -178,6 +178,13 @@ def leads(
     """
     calls = int(DECISIONS * runs)
     traces = min(MOST_TRACES, max(FEWEST_TRACES, runs // RUNS_OF_A_TRACE), MOST_ROUNDS // rounds)
-    dear = dearest(space, first, partial(_shown_cost, cost_of, answer), rng, traces)
-    apart = dearest(space, first, partial(share_decided_otherwise, answer), rng, calls // (2 * FLIPS))
+    shares: dict[str, float | None] = {}
+
+    def share_of(candidate: Candidate) -> float | None:
+        if candidate.key not in shares:
+            shares[candidate.key] = share_decided_otherwise(answer, candidate)
+        return shares[candidate.key]
+
+    dear = dearest(space, first, partial(_shown_cost, cost_of, answer, share_of), rng, traces)
+    apart = dearest(space, first, share_of, rng, calls // (2 * FLIPS))
     return dear, apart, beside_decisions(space, answer, rng, calls)

@@ -223,8 +223,8 @@ def _steps(
             width = max(1, min(many, int(distance * distance)))
         else:
             width = int(rng.integers(2, many + 1)) if rng.random() < 0.5 else many
-    if (widest := max(reach)) and distance > widest:  # one number does not reach so far: several have to
-        width = min(many, max(width, math.ceil((distance / widest) ** int(min(relation.norm, 2)))))
+    if (widest := max(reach)) and relation.norm <= 2 and distance > widest:  # one number does not reach so far
+        width = min(many, max(width, math.ceil((distance / widest) ** int(relation.norm))))
     chosen = [int(i) for i in rng.permutation(many)[:width]]
     parts = {1.0: Decimal(width), 2.0: Decimal(width).sqrt()}.get(relation.norm, Decimal(1))
     each = distance if width == 1 else SHORT.divide(distance, parts)

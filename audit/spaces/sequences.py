@@ -67,15 +67,15 @@ class SequenceCandidate(Candidate):
         return len(self.places), *super().cost
 
 
-def examples_of(inputs: object, seed: int) -> list[list[Round]]:
-    """Return the sequences that a strategy draws, of single ones or of pairs."""
+def examples_of(inputs: object, seed: int, *, few: bool = False) -> list[list[Round]]:
+    """Return the sequences that a strategy draws, of single ones or of pairs; the first of them if `few`."""
     strategy = check_strategy(inputs)
     source = made_by(inputs)
     if source is not None:
-        return [as_sequence(data) for data in draw(source.strategy, SEQUENCES, seed)]
+        return [as_sequence(data) for data in draw(source.strategy, 1 if few else SEQUENCES, seed)]
     return [
         as_sequence(side)
-        for candidate in Drawn(strategy, seed).first(DRAWN)
+        for candidate in Drawn(strategy, seed).first(1 if few else DRAWN)
         for side in (candidate.left, candidate.right)
     ]
 

@@ -1,7 +1,8 @@
-"""The one chooser of events: from what is known of scores on either input to the event that promises most of a claim.
+"""The chooser of events: from what is known of scores on either input to the event that promises most of a claim.
 
 Three rules stand behind it, by what is known and claimed: `event_rule` for scores of few attacks, `event_choice` for
-the best of many that were learned, and `measure_choice` for claims in other measures than epsilon.
+the best of many that were learned, and `measure_choice` for claims in other measures than epsilon. Early audits bet
+(`sequential`), and weak claims with many runs follow the trend of coupled runs (`event_choice.choose_by_trend`).
 """
 
 from __future__ import annotations

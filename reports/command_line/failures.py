@@ -9,11 +9,9 @@ from typing import Any
 
 import click
 
-from ...errors import HINT, WHERE, as_keys, did_you_mean, notes_of, subject_of
+from ...errors import HINT, KEYWORD, WHERE, as_keys, did_you_mean, notes_of, subject_of
 from ..sanitise import visible_line
 
-#: A keyword in an error or a hint, by itself or with its value: `runs`, `runs=361`, `raising="outcome"`.
-_KEYWORD = re.compile(r"`(\w+)(?:=([^`]*))?`")
 #: What click says of a value that is not of a parameter's type.
 _UNFIT = re.compile(r"(.*) is not (?:a valid \w+|one of|in the range)\b", re.DOTALL)
 #: Letters of a line: of a longer one the beginning and the end are shown.
@@ -81,7 +79,7 @@ def typed(name: str, ctx: click.Context | None) -> str:
 
 def _can_be_typed(hint: str, ctx: click.Context | None) -> bool:
     """Tell whether a command has an option for each keyword of a hint."""
-    return ctx is None or all(typed(found[1], ctx) != found[1] for found in _KEYWORD.finditer(hint))
+    return ctx is None or all(typed(found[1], ctx) != found[1] for found in KEYWORD.finditer(hint))
 
 
 def as_typed(text: str, ctx: click.Context | None) -> str:
@@ -98,7 +96,7 @@ def as_typed(text: str, ctx: click.Context | None) -> str:
             return word if value == "True" else f"--no-{word.removeprefix('--')}"
         return f"{word} {value.strip(chr(34))}"
 
-    return _KEYWORD.sub(option, text)
+    return KEYWORD.sub(option, text)
 
 
 def usage_failure(error: click.UsageError, code: int) -> Failure:

@@ -8,9 +8,10 @@ import click
 
 from ...audit.regret.growth import DOUBLINGS
 from ...audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS, VIOLATED, growth_words, promised_growth, regret_verdict
-from ...audit.statistics.digits import at_least, confidence_text, within
+from ...audit.statistics.digits import at_least, within
 from ..sanitise import visible, visible_line
 from .layout import COMMAND, Row, details, labelled
+from .sentences import confidence_percent
 from .terminal import colour, number
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _mean(audit: RegretJson) -> str:
     """Return the mean regret with its interval, and the bound that it is held against."""
     rounds, (low, high) = audit["rounds"] or 0, audit["interval"] or (None, None)
     low_high = within(low, high, ".3g")
-    sure = f"{100 * float(confidence_text(audit['confidence'])):.10g}%"
+    sure = confidence_percent(audit["confidence"])
     words = f"mean regret {audit['mean_regret']:.3g} in {rounds:,} round{'s' * (rounds != 1)}"
     words += f" ({sure} interval {' to '.join(low_high)})"
     words += f"; bound {number(audit['bound'])}" if audit.get("bound") is not None else ""

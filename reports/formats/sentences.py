@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 from ...audit.statistics import certificates, sequential
 from ...audit.statistics.bounds import power as powers
+from ...audit.statistics.bounds.bisection import fewest
 from ...audit.statistics.canary_words import INDEPENDENT, canaries_words, is_half, needed_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, unit_of
@@ -44,7 +45,12 @@ SAMPLING = " (within sampling error)"
 
 def confidence_words(confidence: float) -> str:
     """Return a confidence in per cent, rounded down, with as many digits as tell it from certainty."""
-    return f"{100 * float(confidence_text(confidence)):.10g}% confidence"
+    return f"{confidence_percent(confidence)} confidence"
+
+
+def confidence_percent(confidence: float) -> str:
+    """Return a confidence in per cent, rounded down."""
+    return f"{100 * float(confidence_text(confidence)):.10g}%"
 
 
 def bound_text(bound: float, beyond: float) -> str:
@@ -279,24 +285,25 @@ def counted_runs(claim: ClaimRecord) -> int:
 
 def needed_runs(claim: ClaimRecord) -> int | None:
     """Return the fewest counted runs from which a perfect attack falsifies a claim; None where that is too many."""
-    measure, alpha = measure_of(claim), 1 - claim["confidence"]
-    claimed, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
-    ceilings: dict[bool, Callable[[int], float]] = {
-        True: lambda runs: powers.ceiling_epsilon(runs, delta=delta, alpha=alpha),
-        False: lambda runs: certificates.ceiling(measure_from_json(measure), runs, alpha=alpha),
-    }
-    most = ceilings[is_epsilon(measure)]
-    if claim.get("method") == "anytime":
-        most = lambda runs: sequential.ceiling_epsilon(claimed, runs, delta=delta, alpha=alpha)  # noqa: E731
-    low, high = 1, 2
-    while most(high) <= level(claim):
-        low, high = high, 2 * high
+    high = 2
+    while not _can_falsify(claim, high):
+        high *= 2
         if high > MOST_RUNS:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if most(middle) > level(claim) else (middle, high)
-    return high
+    return fewest(partial(_can_falsify, claim), high // 2, high)
+
+
+def _can_falsify(claim: ClaimRecord, runs: int) -> bool:
+    """Return whether a perfect attack can falsify a claim by so many counted runs."""
+    measure, alpha = measure_of(claim), 1 - claim["confidence"]
+    claimed, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    if claim.get("method") == "anytime":
+        most = sequential.ceiling_epsilon(claimed, runs, delta=delta, alpha=alpha)
+    elif is_epsilon(measure):
+        most = powers.ceiling_epsilon(runs, delta=delta, alpha=alpha)
+    else:
+        most = certificates.ceiling(measure_from_json(measure), runs, alpha=alpha)
+    return most > level(claim)
 
 
 def enough_runs(claim: ClaimRecord) -> int | None:

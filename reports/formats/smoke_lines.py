@@ -25,14 +25,10 @@ def smoke_lines(smoke: SmokeRecord, *, quiet: bool = False) -> str:
     head = f"{verdict_word(smoke['verdict'])}  {name}: claimed {claimed}{_answer(smoke)}"
     if quiet:
         return head
-    meaning = (
-        ""
-        if smoke["verdict"] == "FALSIFIED"
-        else ("not a proof of privacy: a learner that adds many losses up survives one run, whatever its epsilon")
-    )
+    no_proof = "not a proof of privacy: a learner that adds many losses up survives one run, whatever its epsilon"
     rows = [
         ("Evidence", _evidence(smoke, claimed)),
-        ("Meaning", meaning),
+        ("Meaning", "" if smoke["verdict"] == "FALSIFIED" else no_proof),
         ("Next", f"overclaim check {name} --epsilon {smoke['claimed']['epsilon']:.10g} measures it with many runs"),
     ]
     return labelled(head, rows)

@@ -24,7 +24,8 @@ from .learned import SCREENED
 from .regressions import STANDARD_BITS, TELLING, LinearOdds
 from .screening import SCREENED_SHARES, in_turn, told_by, told_by_each
 
-#: Outputs of more columns are narrowed; of what tells more than chance so much is kept at most, and of all at least.
+#: The number of columns beyond which an output is narrowed. Of the rows that tell the inputs apart beyond chance
+#: narrowing keeps at most the second number; if there are none, it keeps the third number of best rows.
 WIDE, MOST_KEPT, FEWEST_KEPT = 256, 32, 2
 #: Spreads around the centre beyond which a number counts no more in a direction: noise may have heavy tails.
 REACH = 8.0
@@ -151,7 +152,7 @@ def _picked(train: LabelledColumns) -> tuple[list[tuple[str, Feature]], bool]:
 
 
 def _says_more(row: Floats, kept: Floats, left: Labels) -> bool:
-    """Tell whether something learned says more of the worlds than a regression on what is kept."""
+    """Return whether a learned row tells the inputs apart beyond a regression on the rows that are kept."""
     view = Features(kept).view(kept)
     shares = special.expit(LinearOdds.fit(view.features.matrix(view), left).of(view.features.matrix(view)))
     told = abs(float((left - shares) @ (row - row.mean()))) / (float(row.std()) or 1.0)
@@ -170,9 +171,9 @@ def _step(index: int, view: Columns) -> Floats:
 def _direction(train: LabelledColumns) -> Learned:
     """Return the way to learn a direction in all columns that says most, where each column says little.
 
-    Ways are the means' differences of all columns and of those that say something, as if the columns were independent
-    [1]_, and ridge regressions, which see how they depend on each other. One half of the runs judges what the other
-    one learned.
+    Four ways compete. Two weight each column by the difference of its means, all columns or only those that differ,
+    as if columns were independent [1]_. Two are ridge regressions, which use the dependence. Each way learns from one
+    half of the runs, and the other half judges it.
 
     References
     ----------
@@ -189,7 +190,7 @@ def _direction(train: LabelledColumns) -> Learned:
 
 
 def _of_means(shown: Floats, side: Floats, least: float = 0.0) -> Floats:
-    """Return weights by how much the means of standardised columns differ, if by so many standard errors."""
+    """Return weights: the difference of each standardised column's means, or 0 below `least` standard errors."""
     told = shown @ side
     return np.where(np.abs(told) >= least * np.sqrt(np.sum(side**2)), told, 0.0)
 

@@ -12,14 +12,14 @@ from ...encoding.features import LabelledColumns, Labels
 from ...statistics.bounds.rounding import rounded
 from .learned import SCREENED
 
-#: Where there are so many times the screened runs, the better features are screened again on as many more.
+#: An audit that has this many times the screened runs screens the better features again, on more runs.
 MANY = 8
 #: Between which shares of its values the bins of a feature that is screened are: finer in its tails, for what is rare.
 SCREENED_SHARES = np.concatenate([0.5 ** np.arange(8, 4, -1), np.arange(1, 16) / 16, 1 - 0.5 ** np.arange(5, 9)])
 
 
 def screen(train: LabelledColumns, most: int) -> dict[int, float]:
-    """Return the features that tell the worlds apart best, and the sign of each whose best tail is of its own world.
+    """Return the features that tell the inputs apart best, each with the sign that its scores need.
 
     They are best by information over all bins, or by their best tail. All are looked at on few runs, and the better
     ones again where there are many: weak evidence needs them.

@@ -48,3 +48,19 @@ def least(holds: Callable[[float], bool], low: float, *, steps: int = STEPS) -> 
     while not holds(low + gap):
         gap *= 2
     return bisect(lambda x: not holds(x), low, low + gap, steps=steps)[1]
+
+
+def fewest(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the smallest whole number above `low` from which a condition holds.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition; taken to hold at `high` and not at `low`, where it is not asked.
+    low, high : int
+        The ends to begin with.
+    """
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ....errors import must_be
 from . import binomial_bounds, intervals
 from .binomial import survival, upper_quantile
-from .bisection import least
+from .bisection import fewest, least
 from .joint_bound import epsilon_joint
 
 # The number of guesses is itself random: the power is averaged over this many equally likely values of it.
@@ -139,11 +139,7 @@ def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: flo
         high *= 2
         if high == _MANY_RUNS and not enough(_MOST_RUNS):  # which takes longer than all else
             raise ValueError(f"more than 2^50 runs are needed to tell true={true} from claimed={claimed}")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return fewest(enough, high // 2, high)
 
 
 def _check(claimed: float, runs: int, delta: float, alpha: float, power: float = 0.5) -> None:
