@@ -1,4 +1,4 @@
-"""Pairs that are worth runs, found before any run is counted: the dearest by their traces, and those beside decisions.
+"""Pairs that are worth runs, found before any run is counted: the dearest by their traces, and those beside jumps.
 
 A lead only proposes: what it costs in one path, or that a decision flips in a few runs, certifies nothing.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, zip_longest
+from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
+from ...mechanisms.draws import Floats
 from ..encoding.places import scalars
 from ..spaces.candidates import Candidate, Space
 
@@ -29,6 +33,8 @@ UNTRACED = 4
 FLIPS = 4
 #: Of the runs of an audit, the share that is played to find decisions, and the most pairs of data sets between which.
 DECISIONS, BETWEEN = 0.05, 24
+#: A number jumps where it moves by so much more than on other steps of the way: the first, the last, those beside it.
+UNUSUAL, BESIDE = 4.0, 4
 
 #: From a pair to what it costs, None where no trace tells.
 CostOf = Callable[[Candidate], float | None]
@@ -77,10 +83,11 @@ def dearest(
     return [simplest[cost] for cost in sorted(simplest, reverse=True)[:LEADS]]
 
 
-def beside_decisions(space: Space, answer: Answer, rng: np.random.Generator, most: int) -> list[Candidate]:
-    """Return neighbours between which a decision flips in every run: bisected between data that decide otherwise.
+def beside_jumps(space: Space, answer: Answer, rng: np.random.Generator, most: int) -> list[Candidate]:
+    """Return neighbours between which outputs jump in every run: bisected between data that are unlike.
 
-    A decision is the discrete part of what a target returns: arms, texts, keys, sizes, whole numbers.
+    A decision flips, or a number moves by more than on other steps of the same way: a threshold, or a type that ends.
+    A decision is the discrete part of what a target returns: arms, texts, keys, sizes.
 
     Parameters
     ----------
@@ -89,30 +96,73 @@ def beside_decisions(space: Space, answer: Answer, rng: np.random.Generator, mos
     """
     poles, calls = space.poles(rng), 0
 
-    def decided(data: object, run: int) -> str:
+    def told(data: object, run: int) -> _Told:
         nonlocal calls
         calls += 1
-        return discrete(answer(data, run))
+        return _Told.of(answer(data, run))
 
-    said = [decided(data, 0) for data in poles[: max(0, most // 2)]]
-    apart = [(i, j) for i, j in combinations(range(len(said)), 2) if said[i] != said[j]]
+    said = [told(data, 0) for data in poles[: max(0, most // 2)]]
+    apart = {(i, j): said[i].jump(said[j]) for i, j in combinations(range(len(said)), 2)}
+    order = [list(apart)[int(place)] for place in rng.permutation(len(apart))]
     found: dict[str, Candidate] = {}
-    for place in rng.permutation(len(apart))[:BETWEEN]:
-        i, j = apart[int(place)]
+    for i, j in sorted(order, key=lambda both: not apart[both].flips)[:BETWEEN]:
         steps = space.between(poles[i], poles[j])
-        low, high = 0, len(steps) - 1
-        if high < 1 or calls + math.log2(high) + 2 * FLIPS > most:
+        if len(steps) < 2 or not any(apart[i, j]) or calls + math.log2(len(steps)) + 2 * (FLIPS + BESIDE) > most:
             continue
+        low, high, before, after = 0, len(steps) - 1, said[i], said[j]
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if decided(steps[middle], 0) == said[i] else (low, middle)
-        if all(decided(steps[low], run) != decided(steps[high], run) for run in range(FLIPS)):
-            candidate = space.beside(steps[low], steps[high])
-            if candidate is not None:
-                found.setdefault(candidate.key, candidate)
+            between = told(steps[middle], 0)
+            if before.jump(between) < between.jump(after):
+                low, before = middle, between
+            else:
+                high, after = middle, between
+        jumps = [told(steps[low], run).jump(told(steps[high], run)) for run in range(FLIPS)]
+        if not all(jump.flips for jump in jumps):  # a number moves: is that more than elsewhere?
+            others = {0, low - 1, high, len(steps) - 2} - {-1, low, len(steps) - 1}
+            moved = [told(steps[at], 0).jump(told(steps[at + 1], 0)).moves for at in sorted(others)]
+            if not all(jump.moves > UNUSUAL * max(moved, default=math.inf) for jump in jumps):
+                continue
+        candidate = space.beside(steps[low], steps[high])
+        if candidate is not None:
+            found.setdefault(candidate.key, candidate)
         if len(found) == LEADS:
             break
     return sorted(found.values(), key=lambda one: one.cost)
+
+
+class _Jump(NamedTuple):
+    """How unlike two outputs of the same noise are: whether their decisions are, then how far a number moves."""
+
+    flips: bool
+    moves: float
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What an output decides, and its numbers."""
+
+    decided: str
+    numbers: Floats
+
+    @classmethod
+    def of(cls, output: object) -> _Told:
+        return cls(discrete(output), np.array([_float(leaf) for _, leaf in scalars(output) if isinstance(leaf, Real)]))
+
+    def jump(self, other: _Told) -> _Jump:
+        moves = 0.0
+        if self.numbers.size == other.numbers.size:
+            with np.errstate(invalid="ignore", over="ignore"):
+                moved = np.abs(self.numbers - other.numbers)
+            moves = float(moved[np.isfinite(moved)].max(initial=0.0))
+        return _Jump(self.decided != other.decided, moves)
+
+
+def _float(number: Real) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # a whole number beyond all floats: it takes part in no difference
+        return math.inf
 
 
 def share_decided_otherwise(answer: Answer, candidate: Candidate) -> float | None:
@@ -187,4 +237,4 @@ def leads(
 
     dear = dearest(space, first, partial(_shown_cost, cost_of, answer, share_of), rng, traces)
     apart = dearest(space, first, share_of, rng, calls // (2 * FLIPS))
-    return dear, apart, beside_decisions(space, answer, rng, calls)
+    return dear, apart, beside_jumps(space, answer, rng, calls)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import cycle, islice
 
 import numpy as np
 
@@ -33,6 +34,8 @@ LIMITS = (
 INEXACT = Decimal(2**24), Decimal(2**53)
 #: Numbers are made smaller by up to this power of 2: about a thousand times.
 SMALLER = 10
+#: The most records whose whole numbers add up to a limit: an 8-bit counter ends at 256.
+MOST_ADDED = 300
 #: Attempts to apply a mutation that fits, before the data stays as it is.
 TRIES = 8
 
@@ -79,18 +82,34 @@ class Known:
 Mutation = Callable[[Records, Known, Rng], object]
 
 
-def mutated(data: object, known: Known, rng: Rng) -> object:
-    """Return the data after one mutation or several: each is followed by another in half of the cases."""
-    for _ in range(TRIES):
-        kind = MUTATIONS[int(rng.integers(len(MUTATIONS)))]
-        mutation = kind[int(rng.integers(len(kind)))]
-        try:
-            data = mutation(records_of(data), known, rng)
-        except (RelationError, TypeError, AttributeError, IndexError):  # it does not fit such data
-            continue
-        if rng.random() < 0.5:
-            break
-    return data
+class Mutator:
+    """Changes data by one mutation or several; each of a kind is taken once before any comes again.
+
+    So none is missed by luck, where a search has few pairs of each.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.waiting: list[list[Mutation]] = [[] for _ in MUTATIONS]
+
+    def mutated(self, data: object, rng: Rng) -> object:
+        """Return the data after a mutation; each is followed by another in half of the cases."""
+        for _ in range(TRIES):
+            before, mutation = data, self._next(int(rng.integers(len(MUTATIONS))), rng)
+            try:
+                data = mutation(records_of(data), self.known, rng)
+            except (RelationError, TypeError, AttributeError, IndexError):  # it does not fit such data
+                continue
+            if key_of(data) != key_of(before) and rng.random() < 0.5:
+                break
+        return data
+
+    def _next(self, kind: int, rng: Rng) -> Mutation:
+        """Return the next mutation of a kind: all of them come in random order, and then again in another."""
+        waiting = self.waiting[kind]
+        if not waiting:
+            waiting += [MUTATIONS[kind][int(i)] for i in rng.permutation(len(MUTATIONS[kind]))]
+        return waiting.pop()
 
 
 def _place(here: Records, rng: Rng) -> int:
@@ -135,23 +154,22 @@ def to_another_user(here: Records, known: Known, rng: Rng) -> object:
     return here.put(at, with_user_of(other, here.record(at)))
 
 
-def one_for_each_user(here: Records, known: Known, rng: Rng) -> object:
-    """Give every user one record, each with another value as far as there are enough."""
-    chosen: dict[str, object] = {}
-    values = set[str]()
+def dealt(here: Records, known: Known, rng: Rng) -> object:
+    """Deal users and values in turn: as many different ones as there are, or as many records as fit."""
+    users, values = dict[str, object](), dict[str, object]()
     for i in rng.permutation(len(known.pool)):
         record = known.pool[int(i)]
-        user, value = _user(record, known), key_of(plain_record(with_user_of(known.pool[0], record)))
-        if user not in chosen and value not in values:
-            chosen[user] = record
-            values.add(value)
-    return _of_records(here, list(chosen.values())[: known.most], known)
+        users.setdefault(_user(record, known), record)
+        values.setdefault(key_of(plain_record(with_user_of(known.pool[0], record))), record)
+    many = max(len(users), len(values)) if rng.random() < 0.5 else known.most
+    turns = zip(cycle(users.values()), cycle(values.values()), strict=False)
+    return _of_records(here, [with_user_of(*turn) for turn in islice(turns, min(many, known.most))], known)
 
 
 def owned_by_one(here: Records, known: Known, rng: Rng) -> object:
     """Put copies of the records of others before them, under one user, who has all that they have then."""
     if rng.random() < 0.5:
-        here = records_of(one_for_each_user(here, known, rng))
+        here = records_of(dealt(here, known, rng))
     owner = known.pool[int(rng.integers(len(known.pool)))]
     others = [i for i in range(here.size) if _user(here.record(i), known) != _user(owner, known)]
     kept = sorted(rng.permutation(others)[: known.most // 2].tolist())
@@ -244,12 +262,25 @@ def at_a_limit(here: Records, known: Known, rng: Rng) -> object:
 
 
 def sum_at_a_limit(here: Records, known: Known, rng: Rng) -> object:
-    """Let the numbers at one place of all records add up to where a type ends, or beside it."""
-    numbers = _numbers(here, known)
-    kind = kind_of(_any_of(list(numbers), rng))
+    """Let the numbers at one place of all records add up to where a type ends, or beside it.
+
+    Where so many whole numbers do not add up to any limit, there are as many records as one takes.
+    """
+    form, numbers = to_json(here.data), _numbers(here, known)
+    any_path = _any_of(list(numbers), rng)
+    kind = kind_of(any_path)
     paths = [path for path in numbers if kind_of(path) == kind]
     low, high = known.ranges[kind]
-    rest = _limit(len(paths) * low, len(paths) * high, rng, held=max(abs(low), abs(high)))
+    held = max(abs(low), abs(high))
+    try:
+        rest = _limit(len(paths) * low, len(paths) * high, rng, held)
+    except UnfitError:
+        if not is_whole(form, any_path):
+            raise
+        rest = _limit(MOST_ADDED * low, MOST_ADDED * high, rng, held)
+        many = math.ceil(rest / (high if rest > 0 else low))
+        here = records_of(here.take([i % here.size for i in range(many)]))
+        paths = [path for path, _ in numbers_of(to_json(here.data)) if kind_of(path) == kind]
     new: dict[Path, Decimal] = {}
     for left, path in zip(range(len(paths) - 1, -1, -1), paths, strict=True):
         new[path] = max(low, min(high, rest - left * low))
@@ -278,7 +309,7 @@ def beside_another(here: Records, known: Known, rng: Rng) -> object:
 
 #: All mutations, of records and of numbers. A new one is one function and its place here.
 OF_RECORDS: tuple[Mutation, ...] = (
-    *(copied, feature_copied, to_another_user, one_for_each_user, owned_by_one, reordered, alternating, constant),
+    *(copied, feature_copied, to_another_user, dealt, owned_by_one, reordered, alternating, constant),
     *(with_an_outlier, longer, shorter),
 )
 OF_NUMBERS: tuple[Mutation, ...] = (at_a_limit, sum_at_a_limit, smaller, beside_another)

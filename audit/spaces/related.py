@@ -22,7 +22,7 @@ from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, severa
 from .changes import check_near, user_of
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, all_equal, by_length, corners, extremes, plain_record
-from .mutations import Known, mutated
+from .mutations import Known, Mutator
 from .neighbours import OF_ONE_RECORD, Domain, Neighbours, made_by
 from .records import Records, UnfitError, features_of, records_of, with_feature
 from .simple_values import DIGITS, with_simpler_values
@@ -89,6 +89,7 @@ class Related:
                 neighbours.changes.learn(data)
         sizes = [neighbours.records_of(data).size for data in self.bases]
         self.known = Known.of(self.bases, self.pool, [neighbours.fewest, *sizes], exact=exact)
+        self.mutator = Mutator(self.known)
         self.plain = sorted(self.pool, key=by_length)[:2]
 
     def first(self, many: int) -> list[Candidate]:
@@ -134,7 +135,7 @@ class Related:
     ) -> Candidate | None:
         """Return a pair on this data as mutations change it."""
         size = self.neighbours.records_of(base).size
-        base = mutated(base, self.known, rng)
+        base = self.mutator.mutated(base, rng)
         if not self._fits(base):
             return None
         same = self.neighbours.records_of(base).size == size

@@ -33,7 +33,7 @@ from ..play.rounds import (
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw
 from .extremes import corners, extremes
-from .mutations import Known, mutated
+from .mutations import Known, Mutator
 from .neighbours import Domain, made_by
 from .related import CONSTANT, FILLED, MUTATED, OTHERS, Related
 from .simple_values import DIGITS, with_simpler_values
@@ -187,6 +187,7 @@ class SequencePairs:
         self.fewest = min(sizes)
         named = list({key_of(round_): round_ for base in self.bases for round_ in base}.values())
         self.known = Known.of(self.bases, named, sizes, exact=exact, mixes=exact)
+        self.mutator = Mutator(self.known)
         self.rng = np.random.default_rng([seed, 1])
 
     def first(self, many: int) -> list[Candidate]:
@@ -246,7 +247,7 @@ class SequencePairs:
 
     def _mutated(self, base: list[Round], rng: np.random.Generator) -> list[Round]:
         """Return a sequence as mutations change it, where it can be told to the learner then."""
-        changed = mutated(base, self.known, rng)
+        changed = self.mutator.mutated(base, rng)
         try:
             return self.game.read(changed) if self.allows(changed) else base
         except ValueError:

@@ -8,12 +8,12 @@ import pytest
 from overclaim import GDP, RDP, ZCDP, falsify
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.play.rounds import Game, RoundRelation
-from overclaim.audit.search.leads import beside_decisions, dearest, discrete, leads, share_decided_otherwise
+from overclaim.audit.search.leads import beside_jumps, dearest, discrete, leads, share_decided_otherwise
 from overclaim.audit.spaces import mutations
 from overclaim.audit.spaces.candidates import Candidate
 from overclaim.audit.spaces.changes import check_near
 from overclaim.audit.spaces.extremes import corners
-from overclaim.audit.spaces.mutations import LIMITS, OF_NUMBERS, OF_RECORDS, Known, mutated
+from overclaim.audit.spaces.mutations import LIMITS, OF_NUMBERS, OF_RECORDS, Known, Mutator
 from overclaim.audit.spaces.records import UnfitError, records_of
 from overclaim.audit.spaces.related import space_of
 from overclaim.audit.spaces.schema import pairs_of
@@ -61,7 +61,7 @@ SHOWN = {
     "copied": lambda data: len({tuple(row) for row in data}) == 3,
     "feature_copied": lambda data: len(set(values(data))) == 3 or [u for u, _ in data].count("b") == 2,
     "to_another_user": lambda data: [user for user, _ in data].count("b") == 2,
-    "one_for_each_user": lambda data: len({user for user, _ in data}) == len(data) == len(set(values(data))) == 4,
+    "dealt": lambda data: len({user for user, _ in data}) == 4 and len(data) == len(set(values(data))) == 5,
     "owned_by_one": lambda data: (
         len({u for u, _ in data[: len(data) // 2]}) == 1
         and values(data)[: len(data) // 2] == values(data)[len(data) // 2 :]
@@ -112,20 +112,32 @@ def test_numbers_that_nobody_drew_are_tried_only_where_the_domain_tells_which_fi
         assert not results(mutation, exact=False)
 
 
-@pytest.mark.parametrize("one", MUTATIONS, ids=lambda one: one.__name__)
-def test_every_mutation_is_drawn(one, monkeypatch):
-    drawn = []
+@pytest.mark.parametrize(("low", "high", "limit"), [(0, 1, 256), (-1, 0, -128), (0, 1000, 2**15), (-7, 40, 256)])
+def test_there_are_as_many_whole_numbers_as_add_up_to_a_limit(low, high, limit):
+    seen, rng = Known.of([[low, high]], [low, high], [0, 3], exact=True), np.random.default_rng(0)
+    made = [mutations.sum_at_a_limit(records_of([low, high, low]), seen, rng) for _ in range(60)]
+    assert {limit - 1, limit, limit + 1} <= set(map(sum, made))
+    assert all(low <= x <= high for data in made for x in data)
+    floats = [float(low), float(high)]
+    with pytest.raises(UnfitError, match="no limit of a type"):
+        mutations.sum_at_a_limit(records_of(floats), Known.of([floats], floats, [0, 3], exact=True), rng)
 
-    def spied(here, facts, rng):
-        drawn.append(1)
-        return one(here, facts, rng)
 
-    kinds = (tuple(spied if other is one else other for other in kind) for kind in (OF_RECORDS, OF_NUMBERS))
-    monkeypatch.setattr(mutations, "MUTATIONS", tuple(kinds))
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        mutated(ROWS, known(), rng)
-    assert drawn
+def test_every_mutation_is_taken_once_before_any_comes_again(monkeypatch):
+    taken = []
+
+    def spied(one):
+        return lambda here, facts, rng: (taken.append(one), one(here, facts, rng))[1]
+
+    monkeypatch.setattr(mutations, "MUTATIONS", tuple(tuple(map(spied, kind)) for kind in (OF_RECORDS, OF_NUMBERS)))
+    mutator, rng = Mutator(known()), np.random.default_rng(0)
+    for _ in range(120):
+        mutator.mutated(ROWS, rng)
+    for kind in (OF_RECORDS, OF_NUMBERS):
+        mine = [one for one in taken if one in kind]
+        rounds = [mine[start : start + len(kind)] for start in range(0, len(mine) - len(kind) + 1, len(kind))]
+        assert len(rounds) > 3
+        assert all(set(one) == set(kind) for one in rounds)
 
 
 @pytest.mark.few(1)
@@ -226,7 +238,7 @@ def test_neighbours_across_a_decision_are_found_by_bisection(relation):
         calls.append(run)
         return {"above": total(data) > edge, "noisy": float(run)}
 
-    found = beside_decisions(space, answer, np.random.default_rng(0), 400)
+    found = beside_jumps(space, answer, np.random.default_rng(0), 400)
     assert found
     for one in found:
         check_near(Relation.parse(relation), one.left, one.right)
@@ -255,7 +267,7 @@ def test_rounds_across_a_decision_are_found_by_bisection(relation):
     def total(data):
         return sum(sum(one["losses"] if isinstance(one, dict) else one) for one in data)
 
-    found = beside_decisions(space, lambda data, run: str(total(data) > 4.6), np.random.default_rng(0), 400)
+    found = beside_jumps(space, lambda data, run: str(total(data) > 4.6), np.random.default_rng(0), 400)
     assert found
     for one in found:
         rule.check(one.left, one.right)
@@ -299,6 +311,36 @@ def test_what_is_decided_is_all_but_floats():
     assert discrete({"arm": 1, "sum": 0.25}) == discrete({"arm": 1, "sum": 0.5}) != discrete({"arm": 2, "sum": 0.5})
     assert discrete([1.0, 2.0]) != discrete([1.0])
     assert discrete(float("nan")) != discrete(1.0)
+
+
+def threshold_beside_a_mean(data, run):
+    return np.array([np.mean(data) + (5.0 if np.mean(data) > 0.73 else 0.0) + run])
+
+
+def wraps_silently(data, run):
+    return float(np.array(data, dtype=np.int64).sum().astype(np.int16)) + run
+
+
+@pytest.mark.parametrize(
+    ("answer", "schema", "apart"),
+    [
+        (threshold_beside_a_mean, array(UNIT, 20, 20), 5.0),
+        (wraps_silently, array(WHOLE | {"maximum": 2000}, 40, 40), 2**16 - 2000),
+    ],
+    ids=["threshold", "wrap"],
+)
+def test_numbers_that_jump_are_found_by_bisection(answer, schema, apart):
+    found = beside_jumps(space_of(pairs_of(schema, "replace"), 0), answer, np.random.default_rng(0), 1000)
+    assert found
+    for one in found:
+        check_near(Relation.parse("replace"), one.left, one.right)
+        assert np.abs(answer(one.left, 0) - answer(one.right, 0)) >= apart
+
+
+def test_what_moves_alike_everywhere_jumps_nowhere():
+    space = space_of(pairs_of(array(UNIT, 20, 20), "replace"), 0)
+    for answer in (lambda data, run: np.sum(data) + run, lambda data, run: [10**400, float("inf"), len(data)]):
+        assert beside_jumps(space, answer, np.random.default_rng(0), 1000) == []
 
 
 @pytest.mark.parametrize(
