@@ -20,7 +20,7 @@ from ..encoding.places import scalars
 from ..spaces.candidates import Candidate, Space
 
 #: The most traces, and how many runs of the audit there are for each: a trace takes as long as some dozens of runs.
-MOST_TRACES, RUNS_OF_A_TRACE = 250, 200
+MOST_TRACES, RUNS_OF_A_TRACE = 500, 40
 #: The fewest traces, where an audit has runs for a search at all: as many as the pairs that a search begins with.
 FEWEST_TRACES = 48
 #: The most rounds that all traces play: each takes time in proportion to its rounds.

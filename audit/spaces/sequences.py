@@ -208,12 +208,13 @@ class SequencePairs:
         """
         vectors = [row for row in map(losses_of, self.pool) if isinstance(row, list)]
         rows = [row for row in vectors if len(row) == len(vectors[0])]
-        uneven = [row for row in rows if len(set(row)) > 1]
+        uneven = sorted((row for row in rows if len(set(row)) > 1), key=lambda row: min(row) - max(row))
         if not self.known.exact or not uneven:
             return
         longest = max(self.bases, key=len)
         high, low = (edge(rows, axis=0).tolist() for edge in (np.max, np.min))
-        for row in (uneven[0], uneven[-1]):
+        against = next((row for row in uneven if np.argmin(row) != np.argmin(uneven[0])), uneven[-1])
+        for row in (uneven[0], against):
             small = [LOSSES.put(mine, [SMALL * x for x in row]) for mine in longest]
             for t in (0, len(longest) // 8):
                 left, right = list(small), list(small)

@@ -215,7 +215,7 @@ _TOOLS: tuple[tuple[str, tuple[object, ...], dict[str, object], Strategy, str], 
     ("percentile", (75,), {"bounds": (0, 1)}, _unit, "Compute the differentially private percentile of the array."),
 )
 _TOOL_FINDINGS: dict[str, tuple[Finding, tuple[str, ...]]] = {
-    "nanmean": (_NANMEAN, ("replace",)),
+    "nanmean": (_NANMEAN, ("add-remove", "replace")),
     **dict.fromkeys(("histogram", "histogram2d", "histogramdd"), (_HISTOGRAM, ("replace",))),
     **dict.fromkeys(("count_nonzero", "var", "nanvar", "std", "nanstd", "sum", "nansum"), (_SIZE, ("add-remove",))),
 }
