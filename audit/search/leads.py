@@ -18,6 +18,7 @@ import numpy as np
 from ...mechanisms.draws import Floats
 from ..encoding.places import scalars
 from ..spaces.candidates import Candidate, Space
+from ..statistics.bounds.rounding import significant
 
 #: The most traces, and how many runs of the audit there are for each: a trace takes as long as some dozens of runs.
 MOST_TRACES, RUNS_OF_A_TRACE = 500, 40
@@ -35,6 +36,8 @@ FLIPS = 4
 DECISIONS, BETWEEN = 0.05, 24
 #: A number jumps where it moves by so much more than on other steps of the way: the first, the last, those beside it.
 UNUSUAL, BESIDE = 4.0, 4
+#: Leading bits of how far a number moves: beyond them processors differ.
+SAME = 30
 
 #: From a pair to what it costs, None where no trace tells.
 CostOf = Callable[[Candidate], float | None]
@@ -154,7 +157,7 @@ class _Told:
         if self.numbers.size == other.numbers.size:
             with np.errstate(invalid="ignore", over="ignore"):
                 moved = np.abs(self.numbers - other.numbers)
-            moves = float(moved[np.isfinite(moved)].max(initial=0.0))
+            moves = float(significant(moved[np.isfinite(moved)].max(initial=0.0), SAME))
         return _Jump(self.decided != other.decided, moves)
 
 

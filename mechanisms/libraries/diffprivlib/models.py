@@ -209,6 +209,7 @@ _RUNS = {
     "GaussianNB-both-classes": 3000,
     "KMeans": 1000,
     "PCA": 10_000,
+    "DecisionTreeClassifier": 10_000,
     "StandardScaler": 6000,
 }
 #: Seconds of a fit beyond which inputs are left out: without noise on a sum of squares that is 0 its optimiser runs away.
@@ -267,7 +268,7 @@ def _models() -> Iterator[LibraryEntry]:
             strategy=_rows(1, hundredths, _classes, least=1),
             build=_forest(name, **options),
             weakened_by="epsilon",
-            runs=4000,
+            runs=_RUNS.get(name, 4000),
             finding=_LABELS,
             false_under=("replace",),
         )
