@@ -264,7 +264,7 @@ def at_a_limit(here: Records, known: Known, rng: Rng) -> object:
 def sum_at_a_limit(here: Records, known: Known, rng: Rng) -> object:
     """Let the numbers at one place of all records add up to where a type ends, or beside it.
 
-    Where so many whole numbers do not add up to any limit, there are as many records as one takes.
+    Where whole numbers add up to no limit, records are repeated until their numbers can reach one.
     """
     form, numbers = to_json(here.data), _numbers(here, known)
     any_path = _any_of(list(numbers), rng)

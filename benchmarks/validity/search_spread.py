@@ -35,7 +35,7 @@ def array(items, low, high):
 PURCHASE = array(True, 2, 2) | {
     "prefixItems": [{"enum": ["a", "b", "c", "d", "x"]}, {"type": "integer", "minimum": 1, "maximum": 4}]
 }
-CONTAINED = array(UNIT | {"maximum": 100}, 0, 4)
+AGES = array(UNIT | {"maximum": 100}, 0, 4)
 #: A target, and the words of its command.
 CASES = (
     ("g1_distinct_before_bound.py:buggy", ["--neighbours", "user", "--inputs", array(PURCHASE, 0, 10)]),
@@ -45,7 +45,7 @@ CASES = (
     ("g4_running_maximum.py:Buggy", ["--rounds", "64", "--inputs", array(array(UNIT, 2, 2), 64, 64)]),
     ("g5_elimination_boundary.py:Buggy", ["--rounds", "32"]),
     ("g5_elimination_boundary.py:Buggy", ["--rounds", "32", "--inputs", array(array(UNIT, 2, 2), 32, 32)]),
-    ("d4_loc_scale_and_items.py:buggy", ["--neighbours", "add-remove", "--inputs", CONTAINED]),
+    ("d4_loc_scale_and_items.py:buggy", ["--neighbours", "add-remove", "--inputs", AGES]),
     ("a1_ucb_fresh_noise.py:Buggy", ["--rounds", "8", "--global-random", "--set", "n_arms=2", "--set", "T=8"]),
 )
 
@@ -92,7 +92,7 @@ def moments(rows, draws, runs):
 
 ZEROS, ONES = [0.0] * 4, [1.0] * 4
 SIGNED = UNIT | {"minimum": -1}
-#: A mechanism whose outputs have several columns, the schema of its data, and its worst pair as far as we know.
+#: Mechanisms whose outputs have several columns, each with the schema of its data and the worst pair that we know.
 COLUMNS = (
     (products, array(array(UNIT, 3, 3), 1, 6), ([[1, 1, 1]], [[0, 0, 0]])),
     (quartiles, array(UNIT, 4, 12), ([0.0] * 6 + [1.0] * 6, [0.0] * 5 + [1.0] * 7)),

@@ -294,7 +294,7 @@ def needed_runs(claim: ClaimRecord) -> int | None:
 
 
 def _can_falsify(claim: ClaimRecord, runs: int) -> bool:
-    """Return whether a perfect attack can falsify a claim by so many counted runs."""
+    """Return whether a perfect attack can falsify a claim with this many counted runs."""
     measure, alpha = measure_of(claim), 1 - claim["confidence"]
     claimed, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
     if claim.get("method") == "anytime":
