@@ -15,6 +15,7 @@ from ...audit.plans.paths import check_distinct, check_folder, exists
 from ...errors import exclude, hinted
 from ..reading import missing_words
 from ..sanitise import json_text
+from .account import account
 from .comparing import hold_against
 from .computed import exact, power
 from .console import FALSIFIED, OK, VERDICTS, Commands, command, own_process, playing_command, say
@@ -366,6 +367,7 @@ def report(record_file: Path, **files: Path | None) -> None:
 
 main.add_command(power)
 main.add_command(exact)
+main.add_command(account)
 main.add_command(regret)
 main.add_command(scores)
 

@@ -27,6 +27,7 @@ COMMANDS = {
         "trace": "Show where noise is added and the epsilon that it costs",
         "exact": "Compute epsilon exactly for a small horizon",
         "power": "Show which violations a number of runs can detect",
+        "account": "Compare a claimed epsilon with dp_accounting's for DP-SGD",
         "regret": "Measure the regret of a learner, and test its bound",
     },
     "Reports and CI": {

@@ -127,3 +127,29 @@ def test_the_claim_says_accountant_relation_and_sampler_in_command_plan_and_pyth
     assert task.note == f"{said.source}; mine"
     assert said.claim().source == said.source
     assert said.claim().neighbours == "add-remove"
+
+
+def compare(claimed, *words, configuration=EXAMPLE):
+    return CliRunner().invoke(main, ["account", "--dp-sgd", configuration, "--claimed", claimed, *words])
+
+
+@with_accountant
+@pytest.mark.parametrize(("claimed", "code", "relation"), [("1.68", 0, "covers"), ("1.5", 1, "is below")])
+def test_account_compares_a_claim_with_the_accountant(claimed, code, relation):
+    done = compare(claimed)
+    assert done.exit_code == code
+    assert done.output.startswith(
+        f"The claimed epsilon {claimed} {relation} dp_accounting's figure, 1.51538 at delta 1e-05"
+    )
+    record = json.loads(compare(claimed, "--json").stdout)
+    assert record["covered"] == (code == 0)
+    assert record["accountant"]["epsilon"] == DPSGD(1.1, "poisson:0.01", 1000, 1e-5).measure().epsilon
+
+
+def test_account_refuses_what_is_no_claim_or_no_configuration():
+    for done in (compare("-1"), compare("nan"), compare("1", configuration="steps=1")):
+        assert done.exit_code == 2
+        assert "Traceback" not in done.output
+    done = CliRunner().invoke(main, ["account", "--claimed", "1"])
+    assert done.exit_code == 2
+    assert f"--dp-sgd {EXAMPLE}" in done.output
