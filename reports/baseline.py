@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, cast
 from ..audit.evidence.frozen import Frozen
 from ..audit.plans.paths import exists
 from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
-from ..audit.statistics.bounds.bisection import bisect
 from ..audit.statistics.digits import at_least, at_most
 from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import LEVELS, claimed_words, is_epsilon, lower_words
@@ -36,6 +35,7 @@ from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..audit.verdicts.blind_spot import words as blind_words
 from ..errors import hinted
 from ..mechanisms.measures.stated import measure_from_json, number_text
+from ..mechanisms.numerics import bisect
 from .consistency import check_consistent
 from .identity import called, mark, matched, measure, same_unit, told_apart, why_another
 from .reading import is_failing, lower, measure_of, named_world

@@ -25,12 +25,12 @@ from ...learners.blame import name_of
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import GLOBAL_CURE, OS_CURE, Scalar
 from ...mechanisms.draws import Floats
+from ...mechanisms.numerics import rounded
 from ..encoding.encoder import Encoder
 from ..encoding.features import Labels, Outputs
 from ..play.mechanism_runs import DataPair, comparable, join, outputs_of, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, play
-from ..statistics.bounds.rounding import rounded
 from ..statistics.events import Event
 from .blocks import (
     ALONE_BLOCKS,

@@ -25,13 +25,13 @@ from ...mechanisms.noise import (
     laplace_sum_density,
     scale_of,
 )
+from ...mechanisms.numerics import rounded
 from ...mechanisms.tree import depth, nodes_of, parent, roots
+from ...mechanisms.tree_messages import RunMessages
 from ...mechanisms.view import View
 from ..laws import ftpl_law
-from ..laws.tree_messages import RunMessages
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from ..statistics.bounds.rounding import rounded
 from .protocol import LawAttack
 
 #: The grid of a prefix sum that later ones extend, in noise scales: how far it reaches past the means, and points.

@@ -26,6 +26,7 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.protocol import HasRelease, Learner
 from ...mechanisms.draws import Floats
+from ...mechanisms.numerics import rounded
 from ...mechanisms.view import View
 from ..encoding.features import Columns, Features, LabelledColumns
 from ..laws import ftrl_law, pftal_law
@@ -33,7 +34,6 @@ from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws, window_laws
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from ..statistics.bounds.rounding import rounded
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
 from .outputs.interactions import Interacting, interactions
 from .outputs.learned import Boosting, nothing

@@ -26,12 +26,12 @@ from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner
 from ...learners.weights import WeightsState
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
+from ...mechanisms.numerics import rounded
 from ...mechanisms.philox import lanes
 from ...mechanisms.view import View
 from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from ..statistics.bounds.rounding import rounded
 from .particle_filter import OFFSET, POOR, filter_block, replay_block
 from .protocol import LawAttack, log_losses
 

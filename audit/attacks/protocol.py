@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
+from ...mechanisms.numerics import rounded
 from ...mechanisms.view import View
 from ..encoding.features import Labels
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from ..statistics.bounds.rounding import rounded
 from ..statistics.coupling import Codes
 
 #: Log odds of a score that knows a run's world, where their mean is taken: one that is wrong costs as much.

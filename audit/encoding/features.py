@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..statistics.bounds.rounding import rounded
+from ...mechanisms.numerics import rounded
 from ..statistics.digits import exactly
 from .columns import LARGE, REPEATS, Column, equal
 

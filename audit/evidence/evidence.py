@@ -18,6 +18,7 @@ from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.measures.measure import Measure
+from ...mechanisms.numerics import best, rounded
 from ..attacks.learner_attacks import ATTACKS, SequenceRatio
 from ..attacks.protocol import FittedAttack
 from ..laws.exact import epsilon_from_laws
@@ -29,7 +30,6 @@ from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..statistics.bounds import binomial_bounds
 from ..statistics.bounds.joint_cover import COARSE, MARGINS
 from ..statistics.bounds.power import required_runs
-from ..statistics.bounds.rounding import best, rounded
 from ..statistics.certificates import lower_of
 from ..statistics.event_rule import choose_by_labels
 from ..statistics.events import Counts, Event, bound_of, bounds_of, count

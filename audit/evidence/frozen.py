@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from ...errors import must_be
 from ...learners.abilities import batch_of, decisions
 from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.numerics import significant
 from ...mechanisms.view import ACTIONS, View
 from ..attacks.learner_attacks import SequenceRatio, SequenceTable
 from ..attacks.outputs.regressions import STANDARD_BITS, LinearOdds
@@ -48,7 +49,6 @@ from ..laws.sequences import MAX_SEQUENCES, all_sequences
 from ..play.mechanism_runs import DataPair, join, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play
-from ..statistics.bounds.rounding import significant
 from ..statistics.event_rule import choose_by_labels
 from ..statistics.events import Counts, Event, count
 from ..verdicts.verdict import Result

@@ -10,9 +10,9 @@ from ...learners.leaders.private_bandit import PrivateBandit
 from ...mechanisms.draws import Floats
 from ...mechanisms.measures.gaussian_dp import gaussian_delta
 from ...mechanisms.noise import Gaussian
+from ...mechanisms.numerics import bisect
 from ...mechanisms.tree import nodes_holding
 from ..play.pairs import Pair
-from ..statistics.bounds.bisection import bisect
 
 
 def release_mus(learner: PrivateBandit, pair: Pair, updates: int) -> tuple[float, float] | None:

@@ -19,11 +19,11 @@ from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.measures.gaussian_dp import gaussian_epsilon
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, scale_of
+from ...mechanisms.privacy_loss import PrivacyLoss
 from ...mechanisms.tree import nodes_holding
 from ...mechanisms.view import ACTIONS, View
 from ..play.pairs import Pair
 from . import bandit_law, exp4_law, ftpl_law, ftrl_law, pftal_law
-from .privacy_loss import PrivacyLoss
 from .sequences import FINE, log_sequence_laws
 
 #: The deltas that `exact` prints.

@@ -19,11 +19,11 @@ from ...mechanisms.measures.divergences import NEAR_ONE
 from ...mechanisms.measures.gaussian_dp import GDP
 from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.measures.renyi import RDP, ZCDP
+from ...mechanisms.privacy_loss import PLAIN, PrivacyLoss
 from ...mechanisms.view import ACTIONS, View
 from ..play.pairs import Pair
 from . import bandit_law, ftrl_law
 from .exact import NotExactError, check_exact, exact_epsilon, release_loss, release_mu
-from .privacy_loss import PLAIN, PrivacyLoss
 from .sequences import FINE, log_sequence_laws
 
 #: Orders, less 1, at which the divergence by its order is looked at; 0 is its limit.

@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 
 from ...learners.bandits.exp4 import BatchedExp4, mixture
+from ...mechanisms.privacy_loss import STEPS, PrivacyLoss
 from ..play.pairs import Pair
-from .privacy_loss import STEPS, PrivacyLoss
 
 
 def release_loss(learner: BatchedExp4, pair: Pair) -> PrivacyLoss | None:

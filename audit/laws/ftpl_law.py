@@ -18,8 +18,8 @@ from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Gaussian
 from ...mechanisms.tree import depth, nodes_holding, parent, roots
+from ...mechanisms.tree_messages import TreeMessages
 from ..play.pairs import Pair
-from .tree_messages import TreeMessages
 
 #: Up to this many rounds, all 2^T sequences are enumerated.
 MAX_ROUNDS = 12

@@ -15,10 +15,10 @@ from ...learners.problems.domains import EntropySimplex
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Laplace, laplace_sum_density, scale_of
+from ...mechanisms.privacy_loss import PrivacyLoss
 from ...mechanisms.tree import children, depth, nodes_holding, parent, roots
+from ...mechanisms.tree_messages import RunMessages
 from ..play.pairs import Pair
-from .privacy_loss import PrivacyLoss
-from .tree_messages import RunMessages
 
 #: The grid of the messages, in noise scales: half width and points.
 REACH, POINTS = 24.0, 121

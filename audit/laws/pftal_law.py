@@ -16,11 +16,11 @@ from ...learners.problems.losses import Absolute, Switch, feedback, resolve
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import scale_of
+from ...mechanisms.numerics import rounded
+from ...mechanisms.privacy_loss import PrivacyLoss
 from ...mechanisms.tree import nodes_holding, parent, roots
+from ...mechanisms.tree_messages import RunMessages
 from ..play.pairs import Pair, World
-from ..statistics.bounds.rounding import rounded
-from .privacy_loss import PrivacyLoss
-from .tree_messages import RunMessages
 
 #: Points of a censored sum's grid, and how far it reaches past the means, in noise scales.
 POINTS, REACH = 256, 20.0

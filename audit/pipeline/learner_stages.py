@@ -15,6 +15,7 @@ from scipy.special import expit
 from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.numerics import rounded
 from ...mechanisms.philox import CounterDraws
 from ...mechanisms.view import View
 from ..attacks.learner_attacks import (
@@ -41,7 +42,6 @@ from ..search.pair_search import LEAST, Trial, climb
 from ..spaces.families import unlike
 from ..spaces.pair_space import PairSpace
 from ..statistics import sequential
-from ..statistics.bounds.rounding import rounded
 from ..statistics.chooser import Evidence, choose_event, promised_by_counts
 from ..statistics.event_rule import transfer
 from ..statistics.events import Counts, Event, count

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TypedDict
 
 from ...learners.protocol import Learner
+from ...mechanisms.numerics import fewest
 from ..execution.execution import Budget
 from ..play.pairs import World
-from ..statistics.bounds.bisection import fewest
 from .growth import Growth
 from .measurement import EXACT, Played, Regret, regrets
 

@@ -14,6 +14,7 @@ from ...learners.leaders.pftal import Pftal
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
+from ...mechanisms.numerics import rounded
 from ..execution.progress import steps
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.pftal_law import clipped_laws
@@ -22,7 +23,6 @@ from ..play.pairs import Pair, check_pair
 from ..spaces.families import first_round, freezing, standard_pairs
 from ..spaces.loss_choices import Alphabet
 from ..spaces.pair_space import changes, moved
-from ..statistics.bounds.rounding import rounded
 from ..statistics.chooser import Evidence, choose_event
 
 #: Pairs are ranked at this delta at least: the largest ratio alone picks outcomes of probability 1e-23.

@@ -13,10 +13,10 @@ from ...learners.blame import blaming
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.numerics import rounded
 from ..play.pairs import Pair
 from ..play.transcripts import play_rounds
 from ..spaces.loss_choices import Alphabet
-from ..statistics.bounds.rounding import rounded
 
 #: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.
 MOST_RUNS, FEWEST_RUNS, MOST_NUMBERS = 1000, 25, 4_000_000

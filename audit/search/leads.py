@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...mechanisms.draws import Floats
+from ...mechanisms.numerics import significant
 from ..encoding.places import scalars
 from ..spaces.candidates import Candidate, Space
-from ..statistics.bounds.rounding import significant
 
 #: The most traces, and how many runs of the audit there are for each: a trace takes as long as some dozens of runs.
 MOST_TRACES, RUNS_OF_A_TRACE = 500, 40

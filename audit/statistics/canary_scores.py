@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...errors import must_be
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure, TradeOff
-from .bounds.bisection import bisect
+from ...mechanisms.numerics import bisect
 from .bounds.measure_bounds import corner
 from .canary_words import ASSUMED, METHOD, Design, ScoresJson
 from .events import UNUSED, Certificate, Counts, Event

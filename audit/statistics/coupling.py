@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from .bounds.rounding import rounded
+from ...mechanisms.numerics import rounded
 
 #: Wrong guesses that the trend of a tail is told from, how many times the rarest of them it is followed back, and the
 #: standard errors that make it clear.

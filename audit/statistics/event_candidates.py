@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ...mechanisms.draws import Floats
+from ...mechanisms.numerics import rounded
 from .bounds.intervals import NUISANCE_SHARE
-from .bounds.rounding import rounded
 from .coupling import CoupledTails, in_tail
 from .event_rule import allotment, pairs
 from .events import NO_EVENT, UNUSED, Event

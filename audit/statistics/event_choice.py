@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ...mechanisms.draws import Floats
-from .bounds.rounding import rounded
+from ...mechanisms.numerics import rounded
 from .coupling import CoupledTails
 from .event_candidates import TREND_DOUBT, Candidates
 from .event_rule import CERTAIN, picked

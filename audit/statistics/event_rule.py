@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ...errors import must_be
+from ...mechanisms.numerics import best, rounded
 from .bounds import intervals, joint_bound
 from .bounds.power import SHARES
-from .bounds.rounding import best, rounded
 from .events import NO_EVENT, UNUSED, Event, check_runs
 
 #: Where scores stand for log odds they are clipped at this size.

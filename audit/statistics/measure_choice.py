@@ -18,8 +18,8 @@ from scipy import special
 from ...mechanisms.measures.divergences import NEAR_ONE
 from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.measures.renyi import RDP, ZCDP
+from ...mechanisms.numerics import best, rounded, significant
 from .bounds.joint_wealth import AT_RISK, TwoSampleBets
-from .bounds.rounding import best, rounded, significant
 from .bounds.variational import StepFunction, level_of
 from .event_choice import DOUBT, cells_of
 from .event_rule import allotment

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...errors import must_be
 from ...mechanisms.claim import Claim
 from ...mechanisms.measures.measure import Measure
-from .bounds.bisection import bisect
+from ...mechanisms.numerics import bisect
 from .bounds.variational import divergence_of, divergence_p_value
 from .certificates import refutes
 from .events import Certificate, Counts, Event

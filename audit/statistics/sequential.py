@@ -31,9 +31,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ...mechanisms.draws import Floats
+from ...mechanisms.numerics import bisect, least, rounded, significant
 from .bounds.binomial import survival, upper_quantile
-from .bounds.bisection import bisect, least
-from .bounds.rounding import rounded, significant
 from .event_choice import cells_of, counts_of
 from .event_rule import CERTAIN, pairs
 from .events import NO_EVENT, Counts, Event

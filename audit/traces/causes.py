@@ -12,8 +12,8 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.measures.approximate import Profile
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.noise import Gaussian, L2Laplace, Projected
+from ...mechanisms.numerics import bisect
 from ..statistics import measure_words
-from ..statistics.bounds.bisection import bisect
 from ..statistics.digits import ALIKE, at_most, exceeds
 from .costs import (
     Cost,

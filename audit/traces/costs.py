@@ -18,7 +18,7 @@ from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.renyi import RDP, ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, Projected
 from ...mechanisms.one_shot.classic import Exponential
-from ..laws.privacy_loss import STEPS, PrivacyLoss
+from ...mechanisms.privacy_loss import STEPS, PrivacyLoss
 from .libraries import Mapped
 from .tape import Call, scale_of
 

@@ -7,12 +7,12 @@ from functools import partial
 
 from ...audit.statistics import certificates, sequential
 from ...audit.statistics.bounds import power as powers
-from ...audit.statistics.bounds.bisection import fewest
 from ...audit.statistics.canary_words import INDEPENDENT, canaries_words, is_half, needed_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, unit_of
 from ...audit.verdicts.blind_spot import HIDDEN, LOW_POWER, NOT_SEEN, TOO_FEW
 from ...mechanisms.measures.stated import measure_from_json
+from ...mechanisms.numerics import fewest
 from ..reading import (
     answer_words,
     bound_words,

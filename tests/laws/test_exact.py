@@ -16,7 +16,6 @@ from overclaim import Verdict
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.exact_levels import exact_level
 from overclaim.audit.laws.ftrl_law import PrefixLikelihood, density, privacy_loss
-from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
@@ -29,6 +28,7 @@ from overclaim.learners.problems.losses import Absolute, Linear
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.privacy_loss import PrivacyLoss
 from overclaim.mechanisms.view import RELEASE, VIEWS
 from overclaim.tests.support.command_line import overclaim
 

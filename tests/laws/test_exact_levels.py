@@ -10,7 +10,6 @@ from scipy import special, stats
 from overclaim.audit.laws import bandit_law
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.exact_levels import exact_level, exact_mu_and_rho, level_of_gaussian, level_of_laws
-from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
@@ -22,6 +21,7 @@ from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_delta
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 from overclaim.mechanisms.noise import Gaussian
+from overclaim.mechanisms.privacy_loss import PrivacyLoss
 from overclaim.mechanisms.view import RELEASE, VIEWS
 
 GRID = np.arange(-4.0, 5.2, 2e-3)

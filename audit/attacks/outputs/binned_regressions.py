@@ -13,9 +13,9 @@ import scipy  # its parts load when first used
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ....mechanisms.numerics import rounded
 from ...encoding.columns import equal
 from ...encoding.features import Columns, LabelledColumns, Labels
-from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import Codes, Places
 from .count_tables import REPEATED, kinds_of
 from .learned import SCREENED, OutputAttack, nothing

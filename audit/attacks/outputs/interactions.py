@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ....mechanisms.numerics import rounded
 from ...encoding.columns import FEW_VALUES
 from ...encoding.features import Columns, Feature, LabelledColumns, Labels
-from ...statistics.bounds.rounding import rounded
 from ..protocol import log_ratio
 from .learned import SCREENED, quantiles, worth_of
 from .regressions import LinearOdds, Logistic

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ....mechanisms.numerics import rounded
 from ...encoding.features import Columns, Features, LabelledColumns, Labels, Outputs
-from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import reached
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from ..protocol import Scorer, log_ratio

@@ -17,8 +17,8 @@ import scipy  # its parts load when first used
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ....mechanisms.numerics import best, rounded, significant
 from ...encoding.features import Columns, Feature, Features, LabelledColumns, Labels, Outputs
-from ...statistics.bounds.rounding import best, rounded, significant
 from .interactions import Counted, interactions
 from .learned import SCREENED
 from .regressions import STANDARD_BITS, TELLING, LinearOdds

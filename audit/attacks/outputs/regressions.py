@@ -14,8 +14,8 @@ import scipy  # its parts load when first used
 from scipy import special
 
 from ....mechanisms.draws import Floats
+from ....mechanisms.numerics import best, rounded, significant
 from ...encoding.features import Columns, Feature, LabelledColumns, Labels
-from ...statistics.bounds.rounding import best, rounded, significant
 from ..protocol import log_losses
 from .learned import OutputAttack, nothing
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....mechanisms.draws import Floats
+from ....mechanisms.numerics import rounded
 from ...encoding.columns import TOGETHER, of_sorted
 from ...encoding.features import LabelledColumns, Labels
-from ...statistics.bounds.rounding import rounded
 from .learned import SCREENED
 
 #: An audit that has this many times the screened runs screens the better features again, on more runs.

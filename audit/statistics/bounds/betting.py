@@ -142,7 +142,7 @@ def anytime_mean_interval(values: ArrayLike, low: float, high: float, *, alpha: 
     bisection. Parameters and errors are those of `mean_interval`; the limits are those after all of the values, and
     hold together with those after fewer.
     """
-    from .bisection import bisect
+    from ....mechanisms.numerics import bisect
 
     x = _unit(values, low, high, alpha)[:, None]
 

@@ -17,8 +17,8 @@ import scipy  # its parts load when first used
 
 from ....errors import must_be
 from ....mechanisms.measures.measure import Floats, Measure, TradeOff
+from ....mechanisms.numerics import bisect
 from . import intervals
-from .bisection import bisect
 
 #: Parts of the bracket of epsilon in which the first crossing is looked for, and halvings of that part.
 _SCAN, _BISECTIONS = 32, 45

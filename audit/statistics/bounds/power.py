@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import must_be
+from ....mechanisms.numerics import fewest, least
 from . import binomial_bounds, intervals
 from .binomial import survival, upper_quantile
-from .bisection import fewest, least
 from .joint_bound import epsilon_joint
 
 # The number of guesses is itself random: the power is averaged over this many equally likely values of it.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
-from ..bounds.rounding import rounded
+from ....mechanisms.numerics import rounded
 from .walks import FITTED
 
 #: The polynomials: of rank, up to these degrees, and of its normal score; the deviations of their weights, and of the

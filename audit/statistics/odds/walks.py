@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
-from ..bounds.rounding import rounded
+from ....mechanisms.numerics import rounded
 
 #: The variances per unit of distance that are tried for the random walk, from smooth to free.
 STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)

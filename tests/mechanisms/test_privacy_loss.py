@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
-from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, Threshold
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.noise import Laplace
+from overclaim.mechanisms.privacy_loss import PrivacyLoss
 from overclaim.mechanisms.view import RELEASE
 
 
@@ -35,7 +35,7 @@ def test_ends_need_not_lie_on_the_grid(shifts):
 
 def test_a_thousand_releases_compose(monkeypatch):
     """Their sum is nearly normal, so delta is nearly that of Gaussian DP."""
-    monkeypatch.setattr("overclaim.audit.laws.privacy_loss.STEPS", 100)
+    monkeypatch.setattr("overclaim.mechanisms.privacy_loss.STEPS", 100)
     loss = PrivacyLoss.of_laplace([0.01] * 1000)
     assert loss.epsilon(0.0) == pytest.approx(10.0)
     assert loss.left.sum() == pytest.approx(1.0, abs=1e-9)
@@ -62,7 +62,7 @@ def direct(loss, epsilon):
 
 def test_small_deltas_keep_their_digits(monkeypatch):
     """Forty shifts of very different sizes need no Fourier transform of 1e-17: deltas down to 1e-26 are compared."""
-    monkeypatch.setattr("overclaim.audit.laws.privacy_loss.STEPS", 60)
+    monkeypatch.setattr("overclaim.mechanisms.privacy_loss.STEPS", 60)
     loss = PrivacyLoss.of_laplace([0.05] * 40)
     top = loss.epsilon(0.0)
     deltas = []

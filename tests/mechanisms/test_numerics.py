@@ -1,4 +1,6 @@
-"""Rounding before comparing: what is equal in real arithmetic stays equal, whatever the last bits."""
+"""Rounding: equals stay equal, whatever their last bits. Bisection: each end keeps its side."""
+
+import math
 
 import numpy as np
 import pytest
@@ -6,11 +8,11 @@ import pytest
 from overclaim.audit.attacks.learner_attacks import SequenceRatio
 from overclaim.audit.attacks.outputs.regressions import LinearOdds
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.statistics.bounds.rounding import best, rounded, significant
 from overclaim.audit.statistics.event_choice import choose
 from overclaim.audit.statistics.event_rule import choose_from_laws
 from overclaim.audit.statistics.sequential import choose_growing_event
 from overclaim.learners import BatchedLaplace, Exp3
+from overclaim.mechanisms.numerics import best, bisect, least, rounded, significant
 
 
 def jitter(values, rng):
@@ -100,3 +102,30 @@ def test_a_regression_does_not_hang_on_the_last_bits_of_its_sums():
         moved = LinearOdds.fit(jitter(matrix, rng), left)
         np.testing.assert_array_equal(moved.weights, wanted.weights)
         np.testing.assert_array_equal(moved(5000, lambda i: matrix[:, i]), scores)
+
+
+@pytest.mark.parametrize("edge", [0.1, 0.5, 0.999])
+def test_each_end_is_on_its_own_side(edge):
+    low, high = bisect(lambda x: x <= edge, 0.0, 1.0, steps=12)
+    assert low <= edge < high
+    assert high - low == 2.0**-12
+    low, high = bisect(lambda x: x <= edge, 0.0, 1.0)
+    assert (low, high) == (edge, math.nextafter(edge, 1))
+
+
+@pytest.mark.parametrize(("edge", "length"), [(3.25, 1.0), (4.0, 1.0), (4.01, 2.0), (300.0, 512.0)])
+def test_the_least_is_looked_for_in_the_smallest_power_of_two(edge, length):
+    asked = []
+
+    def holds(x):
+        asked.append(x)
+        return x >= edge
+
+    found = least(holds, 3.0, steps=10)
+    assert holds(found)
+    assert found - length / 2**10 < edge
+    assert max(x for x in asked if x < math.inf) == 3.0 + length
+
+
+def test_what_holds_nowhere_has_no_least():
+    assert least(lambda x: False, 1.0) == math.inf

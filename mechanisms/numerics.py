@@ -1,4 +1,4 @@
-"""Numbers without their last bits, so that no choice hangs on them.
+"""Numbers without their last bits, so that no choice hangs on them; and bisection: where a condition stops holding.
 
 Processors, BLAS kernels and versions of the C library agree in all but the last bits of a logarithm or a sum. What is
 equal in real arithmetic, such as the worths of two mirrored events, differs there, and an `argmax` of such numbers
@@ -7,6 +7,9 @@ else is compared are therefore rounded first, and the first of equals is taken.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +21,9 @@ _LARGE, _BITS = 2.0**13, 43
 #: Rounding goes up from 0.3586 of a cell, not from its half: halves and other short fractions are what exact losses
 #: and noise scales make, and none of three decimals or nine bits is within 4e-4 cells of it.
 _UP = 0.5 + np.sqrt(2.0) / 10
+
+#: Halvings: an interval of any usual size is then as narrow as floating point makes it.
+STEPS = 60
 
 _Floats = NDArray[np.float64]
 
@@ -48,3 +54,60 @@ def best(values: ArrayLike) -> int:
     """Return the index of the largest of the numbers as they are rounded, the first of equals; nan is never it."""
     known = rounded(values).ravel()
     return int(np.argmax(np.where(np.isnan(known), -np.inf, known)))
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float, *, steps: int = STEPS) -> tuple[float, float]:
+    """Return the ends of a narrow interval, the lower with the condition and the upper without it.
+
+    Unlike a root finder's answer, which may lie on either side, each end is known to be on its own: a bound takes the
+    end that errs towards validity.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition; taken to hold at `low` and not at `high`, where it is not asked.
+    low, high : float
+        The ends to begin with.
+    steps : int, optional
+        How many times the interval is halved.
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def least(holds: Callable[[float], bool], low: float, *, steps: int = STEPS) -> float:
+    """Return the upper end of a narrow interval above `low` in which a condition begins to hold; infinite if nowhere.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition: where it holds it holds further up too, at infinity as at some finite number.
+    low : float
+        Where it is taken not to hold.
+    steps : int, optional
+        How many times the interval is halved, whose length is the smallest power of 2, from 1, that reaches so far.
+    """
+    if not holds(math.inf):
+        return math.inf
+    gap = 1.0
+    while not holds(low + gap):
+        gap *= 2
+    return bisect(lambda x: not holds(x), low, low + gap, steps=steps)[1]
+
+
+def fewest(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the smallest whole number above `low` from which a condition holds.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition; taken to hold at `high` and not at `low`, where it is not asked.
+    low, high : int
+        The ends to begin with.
+    """
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mechanisms.draws import Floats
-from ...mechanisms.tree import children
+from .draws import Floats
+from .tree import children
 
 
 class TreeMessages(ABC):

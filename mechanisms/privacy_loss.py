@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 import scipy  # its parts load when first used: scipy.fft takes as long as all else
 
-from ...mechanisms.draws import Floats
-from ..statistics.bounds.bisection import bisect
+from .draws import Floats
+from .numerics import bisect
 
 #: Grid steps in the largest loss of a part.
 STEPS = 4000
