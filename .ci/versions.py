@@ -1,7 +1,7 @@
 """Overclaim used on the lowest or the newest versions that pyproject.toml allows: `python .ci/versions.py lowest`.
 
 On every interpreter of PYTHONS that this machine has, in an environment of its own each: what is installed is what
-`pip install 'overclaim[cluster,fast,figures]'` may install, and pytest for the plugin. Prints what was skipped.
+`pip install 'overclaim[cluster,figures]'` may install, and pytest for the plugin. Prints what was skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.13")
 #: The extras that users install; those of `adapters` are only what the examples audit.
-EXTRAS = ("cluster", "fast", "figures")
+EXTRAS = ("cluster", "figures")
 #: Seconds that one command may take, where a quiet machine needs ten.
 PATIENCE = 300
 REDUCTION = "agarwal-singh/reduction-threshold"
@@ -58,7 +58,6 @@ def test_promise(falsify):
 USES = (
     (0, "overclaim list"),
     (1, f"overclaim check {REDUCTION} --epsilon 1 --rounds 2 --runs 20000 --jobs 2"),
-    (1, f"overclaim check {REDUCTION} --epsilon 1 --rounds 2 --runs 20000 --jobs 2 --fast"),
     (0, f"overclaim exact {REDUCTION} --rounds 2"),
     (0, "overclaim run plan.toml --jobs 2"),
     (0, f"overclaim regret {REDUCTION} --rounds 32 --runs 200 --jobs 2"),

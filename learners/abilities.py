@@ -1,6 +1,6 @@
 """Whose abilities are whose. Everything that trusts what a learner offers beside its protocol asks here first.
 
-An ability (`probabilities`, `release_means`, `batch`, `kernel`, a closed form) speaks of how an object plays, and was
+An ability (`probabilities`, `release_means`, `batch`, a closed form) speaks of how an object plays, and was
 written and tested with the methods of one class. A subclass that overrides one of these methods, or an object in which
 one was replaced, plays otherwise; what it inherits is then not its own, and is not used. What its author defines
 beside the new methods is, and is held against what is played (`overclaim.audit.assumptions.declared_laws`).
@@ -19,8 +19,7 @@ import numpy as np
 
 from ..mechanisms.draws import Draws, Purpose
 from ..mechanisms.noise import deviation_of, scale_of
-from ..mechanisms.philox import LANES
-from .protocol import HasInner, HasKernel, HasProbabilities, HasRelease, Kernel, Learner, OnALine
+from .protocol import HasInner, HasProbabilities, HasRelease, Learner, OnALine
 from .written import in_our_rooms, is_written, playing
 
 #: Updates in which a learner is watched for draws, the runs of each, and the ranges of the losses that it is told.
@@ -181,19 +180,6 @@ def has_grid_law(learner: Learner) -> TypeGuard[HasInner]:
 def on_a_line(learner: Learner) -> TypeGuard[OnALine]:
     """Tell whether the grid filter applies to `learner` as it is configured."""
     return owns(learner, "line_probabilities", "line_step") and getattr(learner, "arms", 0) == 2
-
-
-def kernel_of(learner: object, width: int = LANES) -> Kernel | None:
-    """Return the learner's kernel, or None.
-
-    A kernel of ours stands for the parts of ours as well: over a user's domain or noise there is none.
-    """
-    if not isinstance(learner, HasKernel) or not owns(learner, "kernel"):
-        return None
-    parts = getattr(learner, "__dict__", {}).values()
-    if in_our_rooms(type(learner)) and not all(_is_harmless(part) or hasattr(part, "update") for part in parts):
-        return None
-    return learner.kernel(width)  # which asks here for that of an inner learner
 
 
 class NotEnumerableError(ValueError):

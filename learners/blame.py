@@ -24,7 +24,7 @@ _PACKAGE, _HOME = __name__.partition(".")[0], Path(__file__).resolve().parents[1
 #: What our own code calls: an error in there is that of whoever called it.
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {
     *("click", "cloudpickle", "dask", "distributed", "jinja2", "joblib", "jsonschema", "llvmlite", "matplotlib"),
-    *("numba", "numpy", "optuna", "pandas", "scipy", "sklearn", "statsmodels", "threadpoolctl", "tqdm"),
+    *("numpy", "optuna", "pandas", "scipy", "sklearn", "statsmodels", "threadpoolctl", "tqdm"),
     *("PIL", "attr", "contourpy", "cycler", "dateutil", "fontTools", "kiwisolver", "markupsafe", "msgpack"),
     *("mpl_toolkits", "packaging", "patsy", "pyparsing", "referencing", "rpds", "sqlalchemy", "tornado", "yaml"),
 }

@@ -6,8 +6,6 @@ a block advance together, and the runs are the **last axis** of every array.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,13 +13,9 @@ from numpy.typing import NDArray
 
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.noise import Gaussian, Laplace, Noise
-from ..mechanisms.philox import LANES
 
 #: Played arms, (runs,) integers; or played points, (dim, runs) floats.
 Actions = NDArray[Any]
-#: What the functions of a kernel are given: what never changes, and the state.
-Numbers = tuple[Any, ...]
-Arrays = tuple[Floats, ...]
 Arms = NDArray[np.intp]
 #: What a learner keeps of its runs: each has a type of its own, which is nobody else's business.
 State = Any
@@ -133,57 +127,6 @@ class HasInner(Learner, Protocol):
     @property
     def batch(self) -> int:
         """The number of rounds an arm is held."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kernel:
-    """A learner as plain functions that advance a block of runs, to be compiled: `overclaim.audit.play.kernels`.
-
-    Attributes
-    ----------
-    act : function (t, numbers, arrays, stream, played)
-        Writes the actions of round t (from 0): `played` is (1, LANES) integers for arms, (dim, LANES) for points.
-    update : function (t, numbers, arrays, stream, played, fed)
-        Learns from `fed`, (1, LANES) for a bandit, else (arms, LANES); it may write into it.
-    numbers : tuple
-        What never changes: numbers, arrays, tuples of these.
-    arrays : tuple of arrays (rows, LANES)
-        The state of fresh runs.
-    dim : int or None
-        Of the points that are played; None for arms.
-    released : int or None
-        Which of the arrays holds the last release.
-    scalar : bool
-        Whether a release is one number.
-    batch : int
-        Rounds from one release to the next.
-    probability : function (t, numbers, arrays, arms, out), or None
-        Writes the probability of each run's next arm being the given one, (LANES,), for learners whose state is known.
-    horizon : int or None
-        The most rounds that may be played.
-    """
-
-    act: Callable[..., None]
-    update: Callable[..., None]
-    numbers: Numbers
-    arrays: Arrays
-    dim: int | None = None
-    released: int | None = None
-    scalar: bool = True
-    batch: int = 1
-    probability: Callable[..., None] | None = None
-    horizon: int | None = None
-
-
-@runtime_checkable
-class HasKernel(Protocol):
-    """Ability: a compiled twin that plays the same actions on the same draws, many times faster.
-
-    Its functions repeat the arithmetic of the batched protocol; `tests/play/test_kernels.py` holds the two together.
-    """
-
-    def kernel(self, width: int = LANES) -> Kernel | None:
-        """Return the kernel, with arrays for `width` runs; None where this configuration has none."""
 
 
 @runtime_checkable

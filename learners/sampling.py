@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 
 from ..mechanisms.draws import Draws, Floats
-from ..mechanisms.philox import LANES, Stream, draw
 from .protocol import Arms
 
 #: Divided by in place of a probability below it: an arm that is clamped may have none in the other world.
@@ -46,20 +45,3 @@ def of_arm(values: Floats, arms: Arms) -> Floats:
     runs = arms.size
     played: Floats = values.reshape(-1)[np.multiply(arms, runs, dtype=np.intp) + np.arange(runs)]
     return played
-
-
-def draw_arm_block(p: Floats, stream: Stream, u: Floats, arms: Arms) -> None:
-    """Block: `draw_arm` from probabilities (arms, LANES), with room for the uniforms."""
-    draw(stream, u)
-    for i in range(LANES):
-        arms[i] = 0
-    for k in range(len(p) - 1):
-        for i in range(LANES):
-            u[i] -= p[k, i]
-            arms[i] += 1 if u[i] >= 0 else 0
-
-
-def of_arm_block(values: Floats, arms: Arms, out: Floats) -> None:
-    """Block: `of_arm`."""
-    for i in range(LANES):
-        out[i] = values[np.uint64(arms[i]), i]

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..mechanisms.draws import Floats
-from ..mechanisms.elementary import exp
-from ..mechanisms.philox import LANES
-from .protocol import Arms, Arrays
+from .protocol import Arms
 
 #: The sum of the weights may drift this far before a run is moved back (exp(709) is the largest float).
 _SMALLEST, _LARGEST = math.exp(-500.0), math.exp(500.0)
@@ -72,58 +70,3 @@ class WeightsState:
         self.log_weights[:, runs] = logs
         self.weights[:, runs] = weights
         self.total[runs] = weights.sum(axis=0)
-
-
-def shift_block(arrays: Arrays, arms: Arms, change: Floats) -> None:
-    """Block: `WeightsState.shift_at`. `arrays` holds log-weights, weights, and as rows the total, `change`, room."""
-    log_weights, weights, rows = arrays
-    total, moved = rows[0], rows[2]
-    for i in range(LANES):
-        moved[i] = log_weights[np.uint64(arms[i]), i]
-    for i in range(LANES):
-        moved[i] += change[i]
-    for i in range(LANES):
-        change[i] = exp(moved[i])
-    for i in range(LANES):
-        log_weights[np.uint64(arms[i]), i] = moved[i]
-        weights[np.uint64(arms[i]), i] = change[i]
-    for i in range(LANES):
-        total[i] = weights[0, i]
-    for k in range(1, len(weights)):
-        for i in range(LANES):
-            total[i] += weights[k, i]
-    far = 0
-    for i in range(LANES):
-        far += 1 if (total[i] <= _SMALLEST) | (total[i] >= _LARGEST) else 0
-    if far:
-        _recentre_block(log_weights, weights, total)
-
-
-def _recentre_block(log_weights: Floats, weights: Floats, total: Floats) -> None:
-    for i in range(LANES):
-        if (total[i] <= _SMALLEST) | (total[i] >= _LARGEST):
-            top, total[i] = log_weights[0, i], 0.0
-            for k in range(1, len(weights)):
-                top = max(top, log_weights[k, i])
-            for k in range(len(weights)):
-                log_weights[k, i] -= top
-                weights[k, i] = exp(log_weights[k, i])
-                total[i] += weights[k, i]
-
-
-def softmin_block(values: Floats, rate: float, x: Floats, rows: Floats) -> None:
-    """Block: the law proportional to exp(-rate values), in each run, with two rows of room."""
-    least, total = rows[0], rows[1]
-    for i in range(LANES):
-        least[i], total[i] = values[0, i], 0.0
-    for j in range(1, len(x)):
-        for i in range(LANES):
-            least[i] = min(least[i], values[j, i])
-    for j in range(len(x)):
-        for i in range(LANES):
-            x[j, i] = exp((least[i] - values[j, i]) * rate)
-        for i in range(LANES):
-            total[i] += x[j, i]
-    for j in range(len(x)):
-        for i in range(LANES):
-            x[j, i] /= total[i]

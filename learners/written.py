@@ -21,7 +21,7 @@ _ROOMS = (f"{_ROOT}.learners.", f"{_ROOT}.mechanisms.", f"{_ROOT}.errors")
 #: Faults planted in subclasses of ours: they inherit abilities that were tested with their parents.
 _PLANTED = f"{_ROOT}.learners.planted."
 #: Whose functions and classes our code calls.
-_TRUSTED = {"numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
+_TRUSTED = {"numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
 #: What Python and dataclasses write into a class. None of it plays.
 _TEXT = """
     __module__ __qualname__ __doc__ __dict__ __weakref__ __slots__ __firstlineno__ __static_attributes__

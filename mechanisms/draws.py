@@ -40,7 +40,6 @@ class Purpose(IntEnum):
     LABEL = 0
     LEARNER = 1
     ADVERSARY = 3
-    KERNEL = 4
 
 
 class Law(Protocol):
@@ -77,7 +76,7 @@ class Draws:
     Notes
     -----
     Continuous noise is made from `uniform` by inverse distribution functions wherever the law allows it, so that
-    another engine can be fed the same numbers.
+    a twin can be fed the same numbers.
     """
 
     def __init__(self, seed: int, stage: int = 0, pair: int = 0, part: int = 0, block: int = 0) -> None:

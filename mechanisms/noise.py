@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -12,15 +11,9 @@ from scipy.special import gammaln, ndtr
 
 from ..errors import must_be
 from .draws import Draws, Floats
-from .elementary import cos_turns, log
-from .philox import LANES, Stream, draw
 from .weakening import NoNoiseError
 
 Shape = tuple[int, ...]
-#: Writes a law's next noise of a block, given the stream, the law's scale and a row (LANES,).
-Block = Callable[[Stream, float, Floats], None]
-#: What a kernel does with noise in a round: two functions of blocks.
-Blocks = tuple[Callable[..., None], Callable[..., None]]
 #: Squares of outcomes and of their quotients by a scale up to this are numbers still.
 LARGEST = 1e150
 #: The bit of a float that is its sign.
@@ -149,11 +142,6 @@ class Laplace:
         product *= self.scale
         return product
 
-    @property
-    def block(self) -> tuple[Block, float]:
-        """What a kernel samples with, and its scale."""
-        return laplace_block, float(self.scale)
-
     def log_density(self, x: Floats) -> Floats:
         """Return the log density, (runs,)."""
         return _over_coordinates(-np.abs(x) / self.scale - math.log(2 * self.scale))
@@ -194,11 +182,6 @@ class Gaussian:
     def total(self, draws: int) -> Gaussian:
         """Return the law of the sum of so many independent draws."""
         return Gaussian(self.sigma * math.sqrt(draws))
-
-    @property
-    def block(self) -> tuple[Block, float]:
-        """What a kernel samples with, and its standard deviation."""
-        return gaussian_block, float(self.sigma)
 
     def log_density(self, x: Floats) -> Floats:
         """Return the log density, (runs,)."""
@@ -321,28 +304,3 @@ def laplace_sum_density(x: Floats, draws: int) -> Floats:
             value += coefficient
         value *= np.exp(-part)
     return density
-
-
-def laplace_block(stream: Stream, scale: float, out: Floats) -> None:
-    """Block: write the Laplace noise that `Laplace.sample` makes of the same row."""
-    if scale == 0:
-        for i in range(LANES):
-            out[i] = 0.0
-        return
-    draw(stream, out)
-    for i in range(LANES):
-        u = out[i] - (0.5 - 2.0**-54)
-        out[i] = math.copysign(log(abs(u) * 2.0) * scale, u)
-
-
-def gaussian_block(stream: Stream, sigma: float, out: Floats) -> None:
-    """Block: write the normal noise that `Gaussian.sample` makes of the same two rows."""
-    if sigma == 0:
-        for i in range(LANES):
-            out[i] = 0.0
-        return
-    angle = stream[3]
-    draw(stream, out)
-    draw(stream, angle)
-    for i in range(LANES):
-        out[i] = math.sqrt(-2.0 * log(1.0 - out[i])) * cos_turns(angle[i]) * sigma

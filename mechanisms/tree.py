@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
 from ..errors import must_be
 from .draws import Draws, Floats
-from .noise import Block, Blocks, Gaussian, Laplace, Noise, gaussian_block
-from .philox import LANES, Stream
+from .noise import Gaussian, Laplace, Noise
 
 
 def depth(horizon: int) -> int:
@@ -177,46 +175,3 @@ class Tree:
             above = parent(t)
             means[t - 1] = sum(values[above:t], start=releases[above - 1] if above else 0.0)
         return means
-
-
-@cache
-def tree_blocks(noise: Block) -> Blocks:
-    """Return the blocks `add` and `pad` of a padded tree, given what samples its noise.
-
-    They work on the exact prefix sums (dim, LANES), the levels' noise (levels * dim, LANES), and the noisy and padded
-    prefix sums (dim, LANES).
-    """
-    gaussian = noise is gaussian_block
-
-    def add(t: int, scale: float, arrays: tuple[Floats, ...], stream: Stream, value: Floats) -> None:
-        """Block: `Tree.add` of the value of round t (from 0)."""
-        total, level, noisy = arrays[0], arrays[1], arrays[2]
-        above, i, j = (t + 1) & t, 0, 0
-        while not (t + 1) >> i & 1:
-            i += 1
-        while above and not above >> j & 1:
-            j += 1
-        for d in range(len(total)):
-            fresh, before = level[i * len(total) + d], level[j * len(total) + d]
-            noise(stream, scale, fresh)
-            for lane in range(LANES):
-                total[d, lane] += value[d, lane]
-                fresh[lane] += before[lane] if above else 0.0
-                noisy[d, lane] = total[d, lane] + fresh[lane]
-
-    def pad(t: int, depth: int, scale: float, arrays: tuple[Floats, ...], stream: Stream, room: Floats) -> None:
-        """Block: `Tree.pad` after t rounds."""
-        noisy, padded = arrays[2], arrays[3]
-        for d in range(len(noisy)):
-            for lane in range(LANES):
-                padded[d, lane] = noisy[d, lane]
-        while t:
-            t &= t - 1
-            depth -= 1
-        for _ in range(min(1, depth) if gaussian else depth):
-            for d in range(len(noisy)):
-                noise(stream, scale * math.sqrt(depth) if gaussian else scale, room)
-                for lane in range(LANES):
-                    padded[d, lane] += room[lane]
-
-    return add, pad

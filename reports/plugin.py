@@ -4,7 +4,7 @@
         falsify(MyLearner, Claim(epsilon=1.0), rounds=8).require_survived()
 
 Budget and seed come from the call, else from the marker `overclaim(runs=..., seed=...)`, else from `--overclaim-runs`
-and `--overclaim-seed`; `fast=True` or `--overclaim-fast` plays on compiled kernels.
+and `--overclaim-seed`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..audit.plans.options import OPTIONS, fits
+from ..audit.plans.options import OPTIONS, REMOVED, fits
 
 if TYPE_CHECKING:
     from ..audit.regret.regret_audit import RegretAudit
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 Node = pytest.Item | pytest.Collector
 #: What the marker takes.
 MARKED = {name: option for name, option in OPTIONS.items() if option.marker}
-#: What a mechanism is audited on; a learner too, on sequences of rounds.
-INPUTS = {"left", "right", "pairs", "inputs"}
 #: The nodes on whose behalf code runs, the innermost last: a test, and the owners of the fixtures that are being made.
 ASKING = pytest.StashKey[list[Node]]()
 #: Falsified results, each with the node that it was audited for; and whether a test got as far as its end.
@@ -41,7 +39,7 @@ NOBODY_ASKED = (
     "a result is FALSIFIED, and the test requires nothing of it: call its require_survived(), or require_falsified() "
     "where that is expected"
 )
-MARKER = f"overclaim({', '.join(MARKED)}): budget, seed and engine of the audits in this test."
+MARKER = f"overclaim({', '.join(MARKED)}): budget and seed of the audits in this test."
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,8 +51,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     ):
         least = OPTIONS[name].schema["minimum"]
         group.addoption(f"--overclaim-{name}", metavar=name.upper(), type=_at_least(least), help=words)
-    fast = "Play on compiled kernels, where a learner has one."
-    group.addoption("--overclaim-fast", action="store_const", const=True, help=fast)
 
 
 def _at_least(least: int) -> Callable[[str], int]:
@@ -73,12 +69,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say what the command line changes of every audit, so that a log tells how to repeat it."""
-    given = [name if value is True else f"{name} {value}" for name, value in _given(config).items()]
+    given = [f"{name} {value}" for name, value in _given(config).items()]
     return f"overclaim: {', '.join(given)}" if given else None
 
 
 def _given(config: pytest.Config) -> dict[str, object]:
-    values = {name: config.getoption(f"--overclaim-{name}") for name in ("runs", "seed", "fast")}
+    values = {name: config.getoption(f"--overclaim-{name}") for name in ("runs", "seed")}
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -141,6 +137,8 @@ def _mistake(node: Node) -> str:
     for marker in node.iter_markers("overclaim"):
         unknown = sorted(marker.kwargs.keys() - MARKED.keys())
         if marker.args or unknown:
+            if removed := [name for name in unknown if name in REMOVED]:
+                return f"the marker overclaim takes no {removed[0]}: {REMOVED[removed[0]]}"
             got = ", ".join([*map(repr, marker.args), *unknown])
             return f"the marker overclaim takes {', '.join(MARKED)} by name, got {got}"
         for name, value in marker.kwargs.items():
@@ -170,15 +168,11 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         __tracebackhide__ = True
         from ..audit.pipeline.falsify import falsify as audit
         from ..learners.protocol import LearnerError
-        from ..learners.scalar import is_learner
 
         node = pytestconfig.stash[ASKING][-1]
         if wrong := _mistake(node):
             pytest.fail(wrong, pytrace=False)
         chosen = {**_options(node), **options}
-        given = INPUTS & options.keys()  # or a pair and pairs, which a learner plays on compiled kernels
-        if given and not (is_learner(learner) and given == {"pairs"}):
-            chosen.pop("fast", None)
         try:
             result = audit(learner, claim, **chosen)
         except LearnerError as error:  # it says in a line what our frames would in a hundred
@@ -250,7 +244,7 @@ def _command(node: Any, result: Result) -> str:
     words = ["pytest", *(["::".join(place)] if node.nodeid not in ("", ".") else [])]
     if "runs" in _given(config):
         words += ["--overclaim-runs", str(config.getoption("--overclaim-runs"))]
-    words += ["--overclaim-seed", str(result.seed), *(["--overclaim-fast"] if result.engine == "numba" else [])]
+    words += ["--overclaim-seed", str(result.seed)]
     return shlex.join(words)
 
 

@@ -76,7 +76,7 @@ def claim_record(
         "confidence": rounded(result.confidence),
         "p_value": p_value_of(result),
         **asked(task),
-        "engine": result.engine,
+        "engine": "numpy",
         "runs": result.runs,
         "budget": task.budget.runs,
         "pilot_runs": result.pilot,
@@ -239,7 +239,6 @@ def run_record(
     utility : sequence of dict
         Published statements about regret that do not hold: `paper`, `statement`, `truth`, `witness`.
     """
-    fast = any(claim.get("engine") == "numba" for claim in claims)
     return {
         "schema": SCHEMA,
         "overclaim": __version__,
@@ -249,7 +248,7 @@ def run_record(
         "command": command,
         "folder": folder_in_tree(),
         "block": BLOCK,
-        "versions": versions(fast=fast),
+        "versions": versions(),
         "headline": headline(claims),
         "processor": processor(),
         "claims": list(claims),

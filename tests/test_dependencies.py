@@ -142,9 +142,9 @@ def imported(folders):
     [
         (
             ("audit", "learners", "mechanisms", "reports", "testing"),
-            ("dependencies", "accounting", "cluster", "fast", "figures"),
+            ("dependencies", "accounting", "cluster", "figures"),
         ),
-        (("tests", "docs"), ("dependencies", "cluster", "docs", "fast", "dev")),
+        (("tests", "docs"), ("dependencies", "cluster", "docs", "dev")),
         (("examples",), ("dependencies", "adapters", "trainings")),
     ],
 )
@@ -175,7 +175,7 @@ def test_ci_installs_the_lowest_versions_that_are_allowed(python):
     pinned = dict(pin.split("==") for pin in versions.pins(PROJECT, python, "lowest"))
     names = {Requirement(need).name for need in PROJECT["dependencies"]}
     assert names < set(pinned)
-    assert {"distributed", "numba", "pytest"} < set(pinned)
+    assert {"distributed", "pytest"} < set(pinned)
     assert pinned["numpy"] == {"3.11": "1.26", "3.13": "2.1"}[python]
     for need in versions.requirements(PROJECT, python):
         assert need.specifier.contains(pinned[need.name])

@@ -41,7 +41,6 @@ class LearnerBlock(IntEnum):
     ADVERSARY = 20
     DECLARED = 21
     NOISE = 22
-    KERNEL = 23
     WHOLE = 24
 
 

@@ -5,7 +5,7 @@ Exact attacks and exact epsilons trust these. A learner that plays otherwise cou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -14,7 +14,6 @@ import numpy as np
 import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
-from ...errors import hinted
 from ...learners.abilities import (
     NoDraws,
     NotEnumerableError,
@@ -27,11 +26,9 @@ from ...learners.abilities import (
 from ...learners.blame import blaming
 from ...learners.protocol import Actions, HasProbabilities, HasRelease, Learner, LearnerError
 from ...learners.scalar import Scalar
-from ...mechanisms.draws import Floats, Stage
+from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
-from ...mechanisms.philox import CounterDraws
 from ...mechanisms.view import ACTIONS, RELEASE, View
-from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import play
 from .blocks import LearnerBlock, draws_of
@@ -48,8 +45,6 @@ _LAGS = 3
 _MOST_DRAWS, _FEW_ZEROS, _COARSE = 256, 3, 1e-9
 #: The exponents of the supermartingales: small ones see small deviations of many runs, large ones rare events.
 _EXPONENTS = 2.0 ** np.arange(-8, 7)
-#: Pairs on which a user's kernel is compared with the user's protocol.
-_KERNEL_PAIRS = 4
 
 
 def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: object = None, view: View = ACTIONS) -> Any:
@@ -209,37 +204,6 @@ def _probabilities(learner: Any, state: object, shape: tuple[int, int], t: int) 
     if (np.abs(sums - 1) > 1e-6).any():
         raise LearnerError(f"{said} sum to 1 over the arms, got {sums[np.abs(sums - 1).argmax()]:g} in round {t + 1}")
     return stated
-
-
-def check_kernel(learner: Learner, pairs: Sequence[Pair], seed: int, *, view: View = ACTIONS) -> None:
-    """Raise LearnerError if a user's kernel plays otherwise than the user's protocol, fed the same draws.
-
-    Ours are held to their protocols by tests. Half of the runs play either world of each of a few pairs.
-    """
-    for number, pair in enumerate(pairs[:_KERNEL_PAIRS]):
-        runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (pair.rounds * learner.arms)))
-        key = seed, Stage.CONFORMANCE, number, 0, LearnerBlock.KERNEL
-        fast = kernels.play(learner, pair, CounterDraws(*key), runs, view=view)
-        slow = play(learner, pair, CounterDraws(*key), runs, view=view)
-        parts = [(fast.actions, slow.actions)]
-        if fast.releases is not None and slow.releases is not None:
-            parts.append((fast.releases, slow.releases))
-        same = (fast.releases is None) == (slow.releases is None)
-        if not same or not all(_alike(a, b) for a, b in parts):
-            raise hinted(
-                LearnerError(
-                    f"the kernel of {type(learner).__name__} plays otherwise than its start, act and "
-                    "update do, fed the same draws"
-                ),
-                "audit without `fast`",
-            )
-
-
-def _alike(fast: Actions, slow: Actions) -> bool:
-    """Tell whether arms are the same, or points and releases up to rounding."""
-    if fast.shape != slow.shape or slow.dtype.kind != "f":
-        return bool(np.array_equal(fast, slow))
-    return bool(np.allclose(fast, slow, rtol=1e-9, atol=1e-9))
 
 
 def _check_batches(actions: NDArray[np.intp], batch: int, name: str) -> None:

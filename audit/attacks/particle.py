@@ -21,18 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ...learners.abilities import decisions, has_inner, kernel_of, owns, select
+from ...learners.abilities import decisions, has_inner, owns, select
 from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner
 from ...learners.weights import WeightsState
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ...mechanisms.numerics import rounded
-from ...mechanisms.philox import lanes
 from ...mechanisms.view import View
-from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from .particle_filter import OFFSET, POOR, filter_block, replay_block
 from .protocol import LawAttack, log_losses
 
 #: Paths of noise for each transcript, values of the differing noisy loss for each path, and paths and values of the
@@ -44,6 +41,9 @@ LAG, SHORTEST, TUNED = 16, 8, 4000
 #: the values and the lag to begin with.
 NEAR, PAST, LATE_PARTICLES, LATE_NODES, LATE_SHORTEST = 10, 20, 256, 4, 4
 DIGITS = 6  # of scores: a particle estimate has no more
+#: Paths are resampled where their weights have an effective sample size below 1 / POOR of them, to the quantiles
+#: (i + OFFSET) / particles: numbers that no share of equal weights meets exactly, so that no last bit decides.
+POOR, OFFSET = 2.0371, 0.3586
 
 
 class ParticleRatio(LawAttack):
@@ -84,7 +84,6 @@ class ParticleRatio(LawAttack):
         self.differing, self.lag, self.begin = pair.t0 // self.batch, lag, begin
         self.steps = min(decisions(pair.rounds, self.batch), self.differing + 1 + lag)
         self.particles, self.nodes = particles, nodes
-        self.fast = False
         # Mean losses of every full batch, (batches, arms), in both worlds.
         fed = (self.steps - 1) * self.batch
         self.left, self.right = (
@@ -117,19 +116,9 @@ class ParticleRatio(LawAttack):
         """Filter the transcripts, some of them together."""
         chosen = transcripts.actions[:: self.batch][self.begin : self.steps]
         unique, inverse = np.unique(chosen.astype(np.intp), axis=1, return_inverse=True)  # equal scores: filter once
-        if self.fast:
-            scores = self._filter_fast(unique)
-        else:
-            width = max(1, TOGETHER // (self.particles * self.nodes))
-            scores = np.concatenate([self._filter(unique[:, i : i + width]) for i in range(0, unique.shape[1], width)])
+        width = max(1, TOGETHER // (self.particles * self.nodes))
+        scores = np.concatenate([self._filter(unique[:, i : i + width]) for i in range(0, unique.shape[1], width)])
         return rounded(scores, DIGITS)[inverse.reshape(-1)]
-
-    def faster(self) -> ParticleRatio:
-        """Return the same filter on the inner learner's kernel, where it has one that tells probabilities."""
-        kernel = kernel_of(self.inner)
-        if kernel is not None and kernel.probability is not None:
-            self.fast = True
-        return self
 
     def tuned(self, train: Transcripts) -> ParticleRatio:
         """Return the filter with the lag whose odds tell the worlds of training runs best.
@@ -152,9 +141,7 @@ class ParticleRatio(LawAttack):
     def _with(self, **changed: Any) -> ParticleRatio:
         """Return a filter as this one but for what is changed."""
         mine = {name: getattr(self, name) for name in ("particles", "nodes", "lag", "begin")}
-        other = ParticleRatio(self.learner, self.pair, **{**mine, **changed})
-        other.fast = self.fast
-        return other
+        return ParticleRatio(self.learner, self.pair, **{**mine, **changed})
 
     def _played_freely(self) -> tuple[tuple[Actions, Floats], object]:
         """Return arms and noisy losses before the filter begins, (begin, paths), and the states after them."""
@@ -175,31 +162,6 @@ class ParticleRatio(LawAttack):
         u = shares - 0.5
         noise: Floats = -np.sign(u) * self.noise.scale * np.log1p(-2 * np.abs(u))
         return noise
-
-    def _filter_fast(self, actions: Actions) -> Floats:
-        """Return what `_filter` does, from a kernel whose lanes are the nodes of all paths of one transcript."""
-        m = self.particles * self.nodes
-        kernel = kernel_of(self.inner, m)
-        assert kernel is not None
-        filtered = compiled(filter_block, m, _law=kernel.probability, _update=kernel.update)
-        # The learners that have such a kernel draw nothing in an update.
-        stream = np.zeros(5, np.uint64), np.zeros(1, np.int64), lanes(1, 0.0, m)[0], lanes(1, 0.0, m)[0]
-        arms, told = (rows[:, None] for rows in self.free)
-        if self.begin:
-            compiled(replay_block, m, _update=kernel.update)(kernel.numbers, kernel.arrays, stream, arms, told)
-        # Sequences that begin alike lie side by side, and what they share is filtered once.
-        shared = np.pad(np.cumprod(actions[:, 1:] == actions[:, :-1], axis=0).sum(axis=0), 1)
-        state = tuple(lanes(len(array), 0.0, m) for array in kernel.arrays)
-        kept = tuple(np.empty((len(actions), len(array), m)) for array in (*kernel.arrays, lanes(2, 0.0, m)))
-        rows = lanes(7, 0.0, m)
-        rows[0] = np.tile(self.differs, self.particles)
-        chosen = lanes(2, 0.0, m).view(np.int64)
-        scores, run = np.empty(actions.shape[1]), (np.ascontiguousarray(actions), shared)
-        worlds = np.stack([self.left, self.right])
-        setting = float(self.noise.scale), int(self.differing), int(self.nodes), int(self.begin), int(self.split)
-        states = kernel.arrays, state, kept
-        filtered(kernel.numbers, *states, stream, *run, worlds, self.fresh, setting, rows, chosen, scores)
-        return scores
 
     def _filter(self, actions: Actions) -> Floats:
         """Return the log ratio of each column of `actions`, (decisions from `begin` on, runs)."""

@@ -145,7 +145,7 @@ def evidence(learner: Learner, result: Result) -> EvidenceJson:
     claim, pair, event, attack = result.claim, result.losses, result.event, result.scorer
     alpha = result.certificate.alpha
     runs = affordable(result, pair.rounds * (pair.arms or 1))
-    seen = _play(learner, claim, pair, result.seed, result.engine, runs)
+    seen = _play(learner, claim, pair, result.seed, runs)
     figures = figures_of(result, attack.score(seen), seen.left)
     # In another measure a prefix would need an event of its own, chosen by that measure.
     by_round = _by_round(learner, claim, attack, pair, seen, alpha) if claim.measure.is_epsilon else None
@@ -199,8 +199,8 @@ def affordable(result: Result, numbers: int) -> int:
     return max(300, min(MOST_RUNS, result.certificate.counts.runs // SHARE, MOST_NUMBERS // max(1, numbers)))
 
 
-def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, engine: str, runs: int) -> Transcripts:
-    fixed = (learner, pair, seed, Stage.EVIDENCE, 0, claim.view, engine, 0.5)
+def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, runs: int) -> Transcripts:
+    fixed = (learner, pair, seed, Stage.EVIDENCE, 0, claim.view, 0.5)
     return concatenate([play_block(*fixed, block) for block in blocks(runs)])
 
 

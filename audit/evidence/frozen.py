@@ -247,7 +247,7 @@ def _sequences(target: Any, result: Result) -> Rule | None:
 def _counted_already(result: Result) -> bool:
     """Tell whether the certificate counted this very event, on the draws that a comparison has too."""
     looked_up = isinstance(result.scorer, SequenceRatio | SequenceTable)
-    return looked_up and result.certificate.method != "anytime" and result.engine == "numpy"
+    return looked_up and result.certificate.method != "anytime"
 
 
 def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:

@@ -34,7 +34,7 @@ EVERY = 2.0
 #: Seconds within which a scheduler hands out results that it says are there; else they are computed again.
 ANSWER = 10.0
 #: Modules whose text need not be compared: their versions are.
-_COMPARED = {*sys.stdlib_module_names, "overclaim", "numpy", "scipy", "sklearn", "numba"}
+_COMPARED = {*sys.stdlib_module_names, "overclaim", "numpy", "scipy", "sklearn"}
 
 
 class ClusterError(Exception):
@@ -118,8 +118,7 @@ class Cluster:
 
         payload = cloudpickle.dumps(task)
         texts = _texts(payload)
-        fast = "numba" in texts  # the engine's name
-        needed = {"fast": fast, "needed": environment(fast=fast), "modules": modules_of(texts)}
+        needed = {"needed": environment(), "modules": modules_of(texts)}
         window: Window[Item, Result | Failed] = Window(items, self.seconds)
         silent_since: float | None = None
         while window.left:
@@ -301,9 +300,9 @@ class _Workers:
 
 
 @cache
-def environment(*, fast: bool = False) -> str:
+def environment() -> str:
     """Return what the results of a block depend on besides its key: versions of packages, and our own code."""
-    return f"{packages(fast=fast)}, code {own_code()}"
+    return f"{packages()}, code {own_code()}"
 
 
 def _texts(payload: bytes) -> set[str]:
@@ -322,7 +321,7 @@ def modules_of(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def compute(
-    items: bytes, *, task: bytes, fast: bool, needed: str, modules: tuple[tuple[str, str], ...]
+    items: bytes, *, task: bytes, needed: str, modules: tuple[tuple[str, str], ...]
 ) -> tuple[list[object], float]:
     """On a worker: return the results of some items, or why they failed, and the seconds that they took; or refuse.
 
@@ -331,7 +330,7 @@ def compute(
     from distributed import get_worker
 
     with _ALONE:
-        compare(get_worker().address, environment(fast=fast), needed)
+        compare(get_worker().address, environment(), needed)
         call = _unpacked(task, modules)
         began = time.perf_counter()
         results = [attempt(call, item) for item in pickle.loads(items)]

@@ -157,7 +157,7 @@ class PrefixedMemory:
 
 @dataclass(frozen=True)
 class Execution:
-    """How an audit is carried out. No verdict depends on it; with `fast` the runs are other ones.
+    """How an audit is carried out. No verdict depends on it.
 
     Parameters
     ----------
@@ -169,8 +169,6 @@ class Execution:
         Finished blocks are taken from it, and new ones kept in it.
     cluster : Cluster, optional
         Computes the blocks of certification, instead of processes here.
-    fast : bool
-        Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does.
 
     Raises
     ------
@@ -182,7 +180,6 @@ class Execution:
     progress: bool = False
     memory: Memory | None = None
     cluster: Cluster | None = None
-    fast: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "jobs", check_whole("jobs", self.jobs))

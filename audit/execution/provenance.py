@@ -29,17 +29,15 @@ _INSTALLED = {"site-packages", "dist-packages"}
 _IMPORTERS = ("import_module", "__import__")
 
 
-def versions(*, fast: bool = False) -> dict[str, str]:
-    """Return the versions of what plays a block and of what chooses its pair, with that of numba if it is `fast`."""
-    names = ("numpy", "scipy", "scikit-learn", "optuna", *(["numba"] if fast else []))
+def versions() -> dict[str, str]:
+    """Return the versions of what plays a block and of what chooses its pair."""
+    names = ("numpy", "scipy", "scikit-learn", "optuna")
     return {"python": platform.python_version()} | {name: version(name) for name in names}
 
 
-def packages(*, fast: bool = False) -> str:
+def packages() -> str:
     """Return these versions, and our own, as one text."""
-    return ", ".join(
-        f"{name} {version}" for name, version in {"overclaim": __version__, **versions(fast=fast)}.items()
-    )
+    return ", ".join(f"{name} {version}" for name, version in {"overclaim": __version__, **versions()}.items())
 
 
 @cache

@@ -175,7 +175,7 @@ def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> 
     first, each = _timed(task, items[0])
     done = [first]
     if START / len(items) < each < START and len(items) > 2:
-        # The first of all may have loaded what the others need too, such as compiled kernels.
+        # The first of all may have loaded what the others need too.
         second, again = _timed(task, items[1])
         done, each = [first, second], min(each, again)
     left = items[len(done) :]

@@ -31,11 +31,11 @@ from .shrink_inputs import shrink_inputs
 
 #: The options that each kind of target does not take.
 NOT_OF = {
-    "mechanism": ("rounds", "arms", "pair", "fast"),
+    "mechanism": ("rounds", "arms", "pair"),
     "learner": ("bits", "call_limit", "attributes"),
     "training": (
         *("rounds", "arms", "pair", "pairs", "left", "right", "inputs", "bits", "os_random", "call_limit"),
-        *("attributes", "weaken", "fast"),
+        *("attributes", "weaken"),
     ),
 }
 #: What each of them takes in their place.
@@ -48,22 +48,22 @@ TAKES = {
 Reader = Callable[[object, Claim, Budget, Execution, Given], Setup]
 
 
-def reader_of(target: object, claim: Claim, execution: Execution, given: Given) -> Reader:
+def reader_of(target: object, claim: Claim, given: Given) -> Reader:
     """Return what reads what is given: a mechanism's inputs, a learner's losses, or its sequences of rounds."""
     if is_mechanism(target, has_inputs=not given.losses_alone or given.pairs is not None):
-        refuse(target, "mechanism", execution, given)
+        refuse(target, "mechanism", given)
         check_no_game(claim)
         return read_data
-    refuse(target, "learner", execution, given)
+    refuse(target, "learner", given)
     alone = played_alone(claim, os_random=given.os_random)
     if given.losses_alone and not (alone or seen_on_sequences(target, claim.view)):
         return read_losses
     return read_rounds
 
 
-def refuse(target: object, kind: str, execution: Execution, given: Given) -> None:
+def refuse(target: object, kind: str, given: Given) -> None:
     """Raise ValueError for what targets of this kind do not take: it would not be heeded."""
-    said = {**vars(given), "fast": execution.fast}
+    said = vars(given)
     if names := [name for name in NOT_OF[kind] if said[name] not in (None, False)]:
         raise takes_no(f"{name_of(target)} is a {kind}", names, TAKES[kind])
 
@@ -87,7 +87,7 @@ def audited(
     """
     began = time.perf_counter()
     given = given or Given()
-    read = read or reader_of(target, claim, execution, given)
+    read = read or reader_of(target, claim, given)
     setup = read(target, claim, budget.of_at_least(FEWEST_RUNS), execution, given)
 
     def shown(label: str) -> AbstractContextManager[None]:

@@ -41,7 +41,6 @@ def falsify(
     attributes: str | Sequence[str] | None = None,
     weaken: WeakenChoice = None,
     shrink: bool = True,
-    fast: bool = False,
     jobs: int = 1,
     progress: bool = False,
     memory: Memory | None = None,
@@ -115,9 +114,6 @@ def falsify(
         is known; or a function from the factor to the weaker target.
     shrink : bool
         Whether the inputs of a falsified claim are shrunk, where they were searched: up to 4 times the runs more.
-    fast : bool
-        Play a learner on compiled kernels where it has one (it needs Numba). They draw other numbers than NumPy does,
-        so the counts differ; the result names its engine.
     jobs : int
         Processes. The result does not depend on it.
     progress : bool
@@ -161,11 +157,11 @@ def falsify(
     drawn: dict[str, Any] = {"os_random": os_random, "global_random": global_random}
     read: dict[str, Any] = {"bits": bits, "call_limit": call_limit, "attributes": attributes}
     given = Given(**game, **worlds, **drawn, **read, weaken=weaken, shrink=shrink)
-    budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
+    budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster)
     if progress:
         begin()
     if canaries is not None:
-        refuse(target, "training", execution, given)
+        refuse(target, "training", given)
         many: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "global_random": global_random}
         return audit_training(cast(Training, target), claim, budget, execution, **many)
     return audited(target, claim, budget, execution, given)

@@ -66,7 +66,6 @@ class Audit(ABC):
     claim: Claim
     budget: Budget
     execution: Execution = HERE
-    engine: str = "numpy"  # or "numba": compiled kernels, on draws of their own
 
     @abstractmethod
     def choose(self, options: Sequence[Any]) -> tuple[Choice, int]:
@@ -264,7 +263,6 @@ def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
         seconds=time.perf_counter() - began,
         scorer=outcome.choice.attack,
         blocks=outcome.blocks,
-        engine=audit.engine,
         event_in_words=outcome.choice.in_words,
         alike=outcome.choice.alike,
         floats=outcome.choice.floats,

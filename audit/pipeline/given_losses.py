@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...errors import hinted, must_be, not_given
-from ...learners.abilities import has_release, inherited, is_ours
+from ...learners.abilities import has_release, inherited
 from ...learners.blame import name_of
 from ...learners.checks import check_game
 from ...learners.problems.losses import loss_set
@@ -25,10 +25,9 @@ from ...mechanisms.relation import neighbours_words
 from ...mechanisms.view import View
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
-from ..assumptions.declared_laws import as_watched, check_kernel
+from ..assumptions.declared_laws import as_watched
 from ..assumptions.independence import check_block
 from ..execution.execution import Budget, Execution
-from ..play.kernels import engine_of
 from ..play.pairs import Pair, check_pair
 from ..search.pair_search import candidates
 from ..spaces.loss_choices import linear_alphabet
@@ -61,15 +60,12 @@ def read_losses(learner: object, claim: Claim, budget: Budget, execution: Execut
     check_pairs(options, claim, built)
     game: Any = {"arms": built.arms, "rounds": rounds, "global_random": given.global_random}
     how = weakening(given.weaken, built, partial(weaker_learner, learner, **game))
-    engine = engine_of(built, options, fast=execution.fast)
     independent = partial(_check_runs, built, options, seed, budget.runs)
     if not given.trial:
         independent()
     rows = linear_alphabet(claim, built.arms).rows if _has_extremes(options[0], claim) else None
-    if engine == "numba" and not is_ours(built):
-        check_kernel(built, options, seed, view=claim.view)
     watched = as_watched(built, options[0], seed, rows=rows, view=claim.view)
-    facts: Any = {"claim": claim, "budget": budget, "execution": execution, "engine": engine}
+    facts: Any = {"claim": claim, "budget": budget, "execution": execution}
     audit = LearnerAudit(learner=watched, searched=pairs is None, **facts)
     return Setup(audit, options, weakening=how, check_late=independent)
 

@@ -107,7 +107,7 @@ def read_rounds(learner: object, claim: Claim, budget: Budget, execution: Execut
     """
     check_target(learner)
     alone = played_alone(claim, os_random=given.os_random)
-    _check_given(given, fast=execution.fast)
+    _check_given(given)
     claim = claimed_on(claim, given.inputs)
     pairs, examples = given_pairs(given.pair, given.pairs), list[list[Round]]()
     if given.losses_alone:
@@ -189,11 +189,8 @@ def _worlds(
     return {"left": left, "right": right}
 
 
-def _check_given(given: Given, *, fast: bool) -> None:
+def _check_given(given: Given) -> None:
     """Raise ValueError unless either two sequences are given, or a strategy of them, or neither."""
-    if fast:
-        error = ValueError("compiled kernels play pairs of losses only")
-        raise hinted(error, "give a pair with `pair`, or leave out `fast`")
     if given.losses_alone:
         return
     if given.pair is not None or given.pairs is not None:

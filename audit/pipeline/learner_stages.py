@@ -16,7 +16,6 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.numerics import rounded
-from ...mechanisms.philox import CounterDraws
 from ...mechanisms.view import View
 from ..attacks.learner_attacks import (
     FEWEST_BOOSTED,
@@ -32,7 +31,6 @@ from ..attacks.particle import ParticleRatio
 from ..attacks.protocol import FittedAttack, LearnerAttack, log_loss
 from ..execution.workers import in_parallel
 from ..laws.exact_levels import claimed_level
-from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
 from ..search.exact_search import expected_bound, worst_of
@@ -264,12 +262,11 @@ class LearnerAudit(Audit):
         return self.promised(Evidence(scores, left, log_odds=not trained, exact=exact, laws=laws))
 
     def fit(self, attack: LearnerAttack, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
-        """Return the attack fitted; a filter compiled where the audit is, its lag chosen on the training runs."""
+        """Return the attack fitted; a filter's lag is chosen on the training runs."""
         fitted = attack.fit(self.learner, pair, train)
         if not isinstance(fitted, ParticleRatio):
             return fitted
-        filtered = fitted.faster() if self.engine == "numba" else fitted
-        return filtered if train is None else filtered.tuned(train)
+        return fitted if train is None else fitted.tuned(train)
 
     def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
         play = partial(self.play_blocks, pair, index, stage)
@@ -299,9 +296,7 @@ class LearnerAudit(Audit):
         self, pair: Pair, index: int, stage: Stage, share: float = 0.5
     ) -> Callable[[tuple[int, int]], Transcripts]:
         """Return what plays a block; it travels to processes, and the audit's memory does not."""
-        return partial(
-            play_block, self.learner, pair, self.budget.seed, stage, index, self.claim.view, self.engine, share
-        )
+        return partial(play_block, self.learner, pair, self.budget.seed, stage, index, self.claim.view, share)
 
     def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool:
         """Return whether any of `runs` paired runs shows another output for the other losses."""
@@ -443,15 +438,11 @@ def play_block(
     stage: Stage,
     index: int,
     view: View,
-    engine: str,
     share: float,
     block: tuple[int, int],
 ) -> Transcripts:
-    """Return the transcripts of one block, (its number, its runs), played on an engine."""
+    """Return the transcripts of one block, (its number, its runs)."""
     number, runs = block
-    if engine == "numba":
-        draws = CounterDraws(seed, stage, index, 0, number)
-        return kernels.play(learner, pair, draws, runs, view=view, share=share)
     return play(learner, pair, Draws(seed, stage, index, 0, number), runs, view=view, share=share)
 
 

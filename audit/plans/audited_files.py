@@ -39,12 +39,11 @@ def audited_files(plan: Plan) -> AuditedJson:
     commit = _git("rev-parse", "HEAD")
     changed = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
     tracked = not hashes or _git("ls-files", "--error-unmatch", "--", *map(str, places)) is not None
-    fast = any(task.fast for task in plan.tasks)
     return {
         "commit": commit,
         "clean": None if changed is None else changed == "" and tracked,
         "files": hashes,
-        "versions": {"overclaim": __version__, **versions(fast=fast), **_versions_of(plan)},
+        "versions": {"overclaim": __version__, **versions(), **_versions_of(plan)},
     }
 
 

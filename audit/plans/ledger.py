@@ -53,7 +53,7 @@ class LedgerError(Exception):
 
 def versions(plan: Plan) -> str:
     """Return what the draws of a block depend on besides the plan."""
-    return f"{packages(fast=any(task.fast for task in plan.tasks))}, code {own_code()}"
+    return f"{packages()}, code {own_code()}"
 
 
 def fingerprint(plan: Plan) -> str:

@@ -222,15 +222,6 @@ _TABLE = (
         group=CLAIM,
         rare=True,
     ),
-    Option(
-        "fast",
-        _FLAG,
-        "flag",
-        "Play on compiled kernels: pip install 'overclaim[fast]'",
-        marker="True or False",
-        group=EXECUTION,
-        rare=True,
-    ),
     Option("expect", {"enum": list(EXPECTATIONS)}, field="expected"),
     Option(
         "weaken",
@@ -432,6 +423,8 @@ _TABLE = (
     Option("quiet", _FLAG, "flag", "Print one line", plan=NOWHERE, short="q", group=OUTPUT),
     Option("json", _FLAG, "flag", "Print one JSON object", plan=NOWHERE, field="as_json", group=OUTPUT),
 )
+#: Options of earlier versions, and what an error says of each.
+REMOVED = {"fast": "kernels were removed in 0.3.0: every audit plays on NumPy"}
 #: The options by name.
 OPTIONS = {option.name: option for option in _TABLE}
 

@@ -34,7 +34,7 @@ from ..execution.execution import Budget
 from ..execution.provenance import check_namesakes, named_from_here, target_from_here
 from ..play.pairs import Pair
 from .configured import with_configured
-from .options import ALLOWED, OPTIONS
+from .options import ALLOWED, OPTIONS, REMOVED
 from .paths import read_text
 from .plan_schema import PLAN
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
@@ -97,18 +97,6 @@ class Plan:
     def without_blind_spots(self) -> Plan:
         """Return the same plan without the blind spots of what survives."""
         return replace(self, tasks=tuple(replace(t, weaken=None, blind_spot=False) for t in self.tasks))
-
-    def faster(self) -> Plan:
-        """Return the same plan on compiled kernels, where its learners have them; mechanisms have none.
-
-        Raises
-        ------
-        ValueError
-            If all of it are mechanisms.
-        """
-        if all(task.is_mechanism for task in self.tasks):
-            raise ValueError("`fast` is for learners, and the plan has none: a mechanism is played as it is")
-        return replace(self, tasks=tuple(replace(t, fast=t.fast or not t.is_mechanism) for t in self.tasks))
 
 
 def literature(seed: int = 0) -> Plan:
@@ -321,6 +309,8 @@ def _explain(error: Any, lines: _Lines) -> ValueError:
     if rule == "additionalProperties":
         known = error.schema["properties"]
         key = next(name for name in value if name not in known)
+        if key in REMOVED:
+            return lines.placed(hinted(ValueError(f"{key}: {REMOVED[key]}"), f"leave out {key}"), index, key)
         return lines.placed(unknown("unknown key", key, known, f"the keys are {', '.join(known)}"), index, key)
     if rule == "anyOf" and key is None:
         return lines.placed(ValueError("a claim needs a target, or scores of canaries"), index)

@@ -50,7 +50,6 @@ set = {{ batch = 1 }}     # parameters of the target
 #                              # actions depend on them; or "publication": all of them, the last round's too
 # runs = 100_000
 # stop = "early"               # end as soon as the claim is falsified; or "budget"
-# fast = true                  # compiled kernels, with draws of their own: pip install 'overclaim[fast]'
 # weaken = "epsilon"           # the parameter that sets its noise, to see what this audit would catch; or "1/scale"
 # untested = "allowed"         # or an UNDERPOWERED audit ends with 3, whatever its runs
 # regret = {{ bound = 60.0, horizon = 512 }}   # of the same learner, on adversarial losses: above it the run fails,

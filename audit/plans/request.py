@@ -22,7 +22,6 @@ from ...mechanisms.relation import BY_FUNCTION, Relation
 from ..execution.execution import BUDGET, Budget
 from ..pipeline.given_losses import other_rounds
 from ..play.attributes import check_attributes
-from ..play.kernels import require_numba
 from ..play.pairs import Pair
 from ..play.rounds import RoundRelation
 from ..spaces.files import read_input, written, written_schema
@@ -32,7 +31,7 @@ from .targets import convert
 #: What says something of a learner's game.
 _GAME = ("rounds", "arms", "losses", "neighbours", "surface", "parameters")
 #: Options of learners alone, and of mechanisms alone.
-_OF_LEARNERS = ("rounds", "arms", "losses", "pair", "surface", "neighbours", "fast")
+_OF_LEARNERS = ("rounds", "arms", "losses", "pair", "surface", "neighbours")
 _OF_MECHANISMS = ("bits", "call_limit", "attributes")
 
 
@@ -74,7 +73,6 @@ class Request:
     global_random: bool = False
     call_limit: float | None = None
     attributes: str | Sequence[str] | None = None
-    fast: bool = False
     weaken: bool | str | None = None
     blind_spot: bool = False
     untested: str | None = None
@@ -102,8 +100,6 @@ class Request:
             loss_range(self.losses)
         if not self.near_by_function:
             Relation.parse(self.relation)
-        if self.fast:
-            require_numba()
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise other_rounds(self.pair.rounds, self.rounds)
 
@@ -249,8 +245,8 @@ class Request:
         if not self.near_by_function:
             RoundRelation(Relation.parse(self.relation))  # raises where it cannot apply
         self._check_inputs()
-        if also := [name for name in ("pair", "fast") if getattr(self, name)]:
-            raise exclude(" and ".join(f"`{name}`" for name in also), "`inputs`, or with `left` and `right`")
+        if self.pair is not None:
+            raise exclude("`pair`", "`inputs`, or with `left` and `right`")
 
     def command(self) -> str:
         """Return the command that replays this audit: it says the whole game of a catalogue learner."""
@@ -285,9 +281,7 @@ class Request:
             named = [self.attributes] if isinstance(self.attributes, str) else self.attributes
             words += ["--attributes", ",".join(named)]
         words += [
-            f"--{name.replace('_', '-')}"
-            for name in ("bits", "os_random", "global_random", "fast")
-            if getattr(self, name)
+            f"--{name.replace('_', '-')}" for name in ("bits", "os_random", "global_random") if getattr(self, name)
         ]
         if self.weaken is not None and self.weaken is not False:
             words += ["--weaken"] if self.weaken is True else ["--weaken", str(self.weaken)]

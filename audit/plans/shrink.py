@@ -74,7 +74,7 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
         return prepared.target, prepared.claim
 
     budget = replace(task.budget, runs=min(task.budget.runs, CERTIFIED_RUNS), stop="budget")
-    shrunk = shrink(build, pair, budget, Execution(memory=execution.memory, fast=task.fast))
+    shrunk = shrink(build, pair, budget, Execution(memory=execution.memory))
     if shrunk is None:
         learner, own = build(pair)[0], task.budget
         return ShrunkWitness(
@@ -139,7 +139,7 @@ def shrink(
         The runs of a new certificate, the seed of the audit that found the witness, and the confidence, whose error
         is shared by the certificates that are tried.
     execution : Execution
-        Whether to play on compiled kernels, and the memory of what was judged before.
+        The memory of what was judged before.
     """
     judge = _Judge(build, budget.runs, budget.seed, budget.alpha / CERTIFICATES, execution)
     judge.use(pair)
@@ -237,7 +237,7 @@ class _Judge:
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         seed = seed_beyond(self.seed, FRESH + self.trials)
-        budget, execution = Budget(self._runs, seed, 1 - TRIAL_ALPHA), Execution(fast=self.execution.fast)
+        budget, execution = Budget(self._runs, seed, 1 - TRIAL_ALPHA), Execution()
         result = audited(learner, claim, budget, execution, Given(pair=pair, arms=learner.arms, trial=True))
         return result.verdict is Verdict.FALSIFIED
 

@@ -392,7 +392,6 @@ class Prepared:
 
     def audit(self, execution: Execution = HERE, *, shrink: bool = False) -> Result:
         """Run the audit; where inputs are searched, shrink those that falsify."""
-        execution = replace(execution, fast=self.task.fast)
         if self.task.of_scores:
             return concluded(self.target, self.claim, self.task.budget, time.perf_counter())
         if self.task.canaries is not None:

@@ -20,7 +20,6 @@ from ...learners.scalar import plays_run_by_run
 from ...mechanisms.draws import Floats
 from ..execution.execution import HERE, Budget, Execution
 from ..execution.workers import in_parallel
-from ..play.kernel_totals import has_kernel_for
 from ..play.pairs import World
 from ..play.transcripts import BLOCK
 from ..statistics.bounds.betting import anytime_mean_interval, mean_intervals
@@ -275,19 +274,17 @@ def play_sequences(
     Raises
     ------
     ValueError
-        For parameters outside their range, losses that are not finite, or convex ones on a domain without `minimise`;
-        or if `execution` is to be fast and Numba is missing.
+        For parameters outside their range, losses that are not finite, or convex ones on a domain without `minimise`.
     LearnerError
         If the learner misbehaves.
     """
     runs, memory = budget.of_at_least(FEWEST_RUNS).runs, execution.memory
     for losses in sequences:
         _check(losses, comparator)
-    fast = execution.fast and all(has_kernel_for(learner, losses) for losses in sequences)
-    how = counted(learner, sequences, fast=fast)
+    how = counted(learner, sequences)
     task = partial(play_block, learner, sequences, budget.seed, label, how)
     many, rounds = len(sequences), len(sequences[0])
-    stage = f"regret/{part}/{rounds}/{label}/{many} x {runs}{'/fast' if fast else ''}"
+    stage = f"regret/{part}/{rounds}/{label}/{many} x {runs}"
     wanted = [(first + number, size) for number, size in shares(learner, runs, many)]
     bar = f"regret at T = {rounds:,}" if execution.progress else None
     known = memory.recall_totals(stage) if memory is not None else {}

@@ -14,8 +14,6 @@ from ...learners.next_arm import next_arm, states_next_arm
 from ...learners.problems.losses import Loss, check_told, feedback
 from ...learners.protocol import Actions, FeedbackKind, Learner
 from ...mechanisms.draws import Draws, Floats, Stage
-from ...mechanisms.philox import CounterDraws
-from ..play.kernel_totals import play_totals
 from ..play.pairs import World
 from ..play.transcripts import play_rounds
 
@@ -88,17 +86,13 @@ def play_block(
 
     Parameters
     ----------
-    how : {"played", "expected", "fast"}
-        What is added up: the losses of the actions; those expected under the probabilities that the learner states, of
-        which `states_next_arm` must be true; or the losses of the actions of compiled kernels.
+    how : {"played", "expected"}
+        What is added up: the losses of the actions, or those expected under the probabilities that the learner states,
+        of which `states_next_arm` must be true.
     block : (int, int)
         Its number and its runs of each sequence.
     """
     number, runs = block
-    if how == "fast":
-        draws_of = [CounterDraws(seed, Stage.REGRET, label + i, len(worlds[0]), number) for i in range(len(worlds))]
-        played = [play_totals(learner, world, d, runs) for world, d in zip(worlds, draws_of, strict=True)]
-        return np.stack([totals for totals, _ in played]), played[0][1]
     rounds = len(worlds[0])
     draws = Draws(seed, Stage.REGRET, pair=label, part=rounds, block=number)
     everyone, points = SideBySide(worlds, runs), False
@@ -136,9 +130,7 @@ def play_block(
     return totals.reshape(len(worlds), runs), points
 
 
-def counted(learner: Learner, worlds: Sequence[World], *, fast: bool) -> str:
+def counted(learner: Learner, worlds: Sequence[World]) -> str:
     """Return what is added up of a learner on these losses: the `how` of `play_block`."""
-    if fast:
-        return "fast"
     vectors = all(isinstance(world, np.ndarray) for world in worlds)
     return "expected" if vectors and states_next_arm(learner) else "played"

@@ -184,8 +184,6 @@ class Result(OnPair):
         The attack itself.
     blocks : tuple of Counts
         The certification counts block by block, where a fixed number of runs was certified.
-    engine : {"numpy", "numba"}
-        What the runs were played on. Another engine draws other numbers.
     blind_spot : BlindSpot or None
         What the audit catches on weaker targets, where it survived and that was asked for.
     exact : float or None
@@ -240,7 +238,6 @@ class Result(OnPair):
     seconds: float
     scorer: FittedAttack[Any] = field(default_factory=NoEvidence, repr=False, compare=False)
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
-    engine: str = "numpy"
     blind_spot: BlindSpot | None = None
     exact: float | None = None
     searched: InputSearch | None = None

@@ -1,12 +1,12 @@
 """`make regret`: the regret of the catalogue's entries at long horizons, with every verdict, and the memory it takes.
 
-    python benchmarks/catalogue/regret.py [--longest T] [--runs N] [--kernel-runs N] [--again] [ENTRY ...]
+    python benchmarks/catalogue/regret.py [--longest T] [--runs N] [--again] [ENTRY ...]
     python benchmarks/catalogue/regret.py --memory
 
-Entries with a kernel are played at T = 2^17, others at 2^14, unless --longest is smaller; the table goes to
-benchmarks/results/regret.md and regret.json. Rows that are there already, measured with the same options, are kept
-unless --again: a killed run goes on. Beside each verdict stands what a search found against the listed sequences, at
-T = 256. --memory measures the largest memory of a process by its horizon.
+Entries are played at T = 2^14, or --longest; the table goes to benchmarks/results/regret.md and regret.json. Rows that
+are there already, of as many rounds and runs or more, are kept unless --again: a killed run goes on. Beside each
+verdict stands what a search found against the listed sequences, at T = 256. --memory measures the largest memory of a
+process by its horizon.
 """
 
 import argparse
@@ -17,41 +17,31 @@ import sys
 import time
 from dataclasses import replace
 
-from overclaim.audit.execution.execution import Budget, Execution
-from overclaim.audit.play.kernel_totals import has_kernel_for
+from overclaim.audit.execution.execution import Budget
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.measurement import play_sequences
 from overclaim.audit.regret.regret_audit import FOUND, audit_regret
 from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.entries import entries, lookup
 
-LONG, SLOW, SEARCHED = 2**17, 2**14, 256
-#: What memory is measured of: an entry, whether on its kernel, and horizons.
+LONG, SEARCHED = 2**14, 256
+#: What memory is measured of: an entry, and horizons.
 MEMORY = (
-    ("asi-raman-talwar/batched-exp3", True, (2**10, 2**14, 2**17)),
-    ("agarwal-singh/ftrl-experts", True, (2**10, 2**14, 2**17)),
-    ("agarwal-singh/ftrl-experts", False, (2**8, 2**11, 2**14)),
-    ("smith-thakurta/pftal", False, (2**8, 2**11, 2**14)),
+    ("agarwal-singh/ftrl-experts", (2**8, 2**11, 2**14)),
+    ("smith-thakurta/pftal", (2**8, 2**11, 2**14)),
 )
 
 
-def has_kernel(entry):
-    setting = entry.setting(rounds=64)
-    learner = entry.build(setting)
-    return has_kernel_for(learner, next(iter(regret_losses(entry, setting, learner, 0).values())))
-
-
-def row(entry, kernel, rounds, runs):
+def row(entry, rounds, runs):
     """Return an entry's verdicts at a horizon."""
     began = time.process_time()
     setting = entry.setting(rounds=rounds)
-    audit = audit_regret(entry, setting, Budget(runs=runs), Execution(fast=kernel))
+    audit = audit_regret(entry, setting, Budget(runs=runs))
     searched = audit_regret(entry, replace(setting, rounds=SEARCHED), Budget(runs=100), search=True).means
     low, high = audit.regret.interval
     return {
         "entry": entry.name,
         "T": rounds,
-        "kernel": "yes" if kernel else "no",
         "runs": runs,
         "worst": audit.sequence,
         "regret": audit.regret.mean,
@@ -69,27 +59,27 @@ def row(entry, kernel, rounds, runs):
     }
 
 
-def peak(name, kernel, rounds):
+def peak(name, rounds):
     """Return the largest memory in MiB of a process that plays an entry on one sequence."""
-    command = [sys.executable, __file__, "--one", name, "--longest", str(rounds), *(["--fast"] if kernel else [])]
+    command = [sys.executable, __file__, "--one", name, "--longest", str(rounds)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def play_one(name, rounds, kernel):
+def play_one(name, rounds):
     """Play 100 runs on a constant gap, and print the largest memory of this process in MiB."""
     entry = lookup(name)
     setting = entry.setting(rounds=rounds)
     learner = entry.build(setting)
     losses = next(iter(regret_losses(entry, setting, learner, 0).values()))
-    play_sequences(learner, [losses], Budget(runs=100), Execution(fast=kernel))
+    play_sequences(learner, [losses], Budget(runs=100))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def memory():
     """Return the rows of the table of memory."""
     return [
-        {"entry": name, "kernel": "yes" if kernel else "no", "T": rounds, "MiB": round(peak(name, kernel, rounds), 1)}
-        for name, kernel, horizons in MEMORY
+        {"entry": name, "T": rounds, "MiB": round(peak(name, rounds), 1)}
+        for name, horizons in MEMORY
         for rounds in horizons
     ]
 
@@ -99,7 +89,8 @@ def write(rows, used):
     missing = f"Not measured so far, they take longest: {', '.join(left)}.\n\n" if left else ""
     text = f"""# Regret at long horizons
 
-`make regret`: T = 2^17 for entries with a kernel, 2^14 for the others. HOLDS is about the sequences played.
+`make regret`: T = 2^14. Rows at 2^17 were played on the compiled kernels of versions before 0.3.0. HOLDS is about
+the sequences played.
 
 Intervals at 99 %, over all sequences of a row together. An interval is never shorter than about ln(1 / error) / runs
 of the range, "largest": so much a rare run could cost that none of these was. "found by search" and "listed, at most"
@@ -122,15 +113,13 @@ def main():
     of_entries = tables.one_of(entries())
     parser.add_argument("--longest", type=int, default=LONG)
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--kernel-runs", type=int, default=2000)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--one", type=of_entries)
-    parser.add_argument("--fast", action="store_true")
     parser.add_argument("entries", nargs="*", type=of_entries)
     asked = parser.parse_args()
     if asked.one:
-        play_one(asked.one, asked.longest, asked.fast)
+        play_one(asked.one, asked.longest)
         return
     kept = tables.RESULTS / "regret.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
@@ -140,11 +129,10 @@ def main():
     for name, entry in entries().items() if not asked.memory else ():
         if not entry.regret or (asked.entries and name not in asked.entries):
             continue
-        kernel = has_kernel(entry)
-        what = min(asked.longest, LONG if kernel else SLOW), asked.kernel_runs if kernel else asked.runs
-        if not asked.again and name in rows and (rows[name]["T"], rows[name]["runs"]) == what:
+        measured = name in rows and rows[name]["T"] >= asked.longest and rows[name]["runs"] >= asked.runs
+        if measured and not asked.again:
             continue
-        rows[name] = row(entry, kernel, *what)
+        rows[name] = row(entry, asked.longest, asked.runs)
         print(rows[name], flush=True)
         write([rows[other] for other in entries() if other in rows], used)
     write([rows[other] for other in entries() if other in rows], used)

@@ -34,7 +34,7 @@ from overclaim.audit.statistics.events import count
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.random_pair_changes import RandomChanges, halve_and_change
 from overclaim.learners import BatchedLaplace, Exp3
-from overclaim.learners.abilities import NotEnumerableError, batch_of, kernel_of, select
+from overclaim.learners.abilities import NotEnumerableError, batch_of, select
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Stage
@@ -170,7 +170,6 @@ class Game:
             [*first_round(alphabet, self.rounds, batch), *later(self.learner, alphabet, self.rounds)]
         )
         self.space = PairSpace.of(self.learner, self.claim, self.rounds)
-        self.engine = "numpy" if kernel_of(self.learner) is None else "numba"
         self.known = {}
 
     def audit(self, seed, former=False):
@@ -178,7 +177,7 @@ class Game:
         return self._audit(kinds[not self.black_box], seed)
 
     def _audit(self, kind, seed):
-        how = {"learner": self.learner, "claim": self.claim, "engine": self.engine}
+        how = {"learner": self.learner, "claim": self.claim}
         return kind(budget=Budget(self.runs, seed), searched=True, **how)
 
     def each(self, audit):

@@ -6,14 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from overclaim.audit.execution.workers import cores
 from overclaim.audit.pipeline.falsify import falsify
-from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK, play
 from overclaim.audit.spaces.families import first_round
@@ -24,7 +22,6 @@ from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Gaussian, Laplace
-from overclaim.mechanisms.philox import CounterDraws
 from overclaim.mechanisms.tree import Tree
 
 REPEATS = 7
@@ -70,12 +67,6 @@ def speed() -> Rows:
     for arms in (2, 8, 64):
         rates = [64 * BLOCK / s / 1e6 for s in block_seconds(private_exp3(arms), one_differs(64, arms))]
         rows.append(row(f"batched EXP3, K={arms}, million run-rounds/s", rates, arms=arms))
-    if find_spec("numba"):
-        for arms in (2, 8, 64):
-            learner, pair = private_exp3(arms), one_differs(64, arms)
-            times = seconds(lambda i, x=learner, p=pair: kernels.play(x, p, CounterDraws(0, block=i), BLOCK))
-            rates = [64 * BLOCK / s / 1e6 for s in times]
-            rows.append(row(f"batched EXP3, K={arms}, compiled, million run-rounds/s", rates, arms=arms))
     return rows
 
 

@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike
 
 from ...errors import must_be
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.elementary import exp
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES, Stream, lanes
-from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Numbers, State
-from ..sampling import draw_arm, draw_arm_block
+from ..protocol import FeedbackKind, State
+from ..sampling import draw_arm
 
 #: The exploration design's largest variance s^T M^-1 s is within this factor of the least possible, N.
 DESIGN_TOLERANCE = 0.01
@@ -138,71 +136,6 @@ class Exp2:
     def update(self, state: State, actions: Floats, feedback: Floats, draws: Draws) -> None:
         """Subtract eta times the estimated loss of every point from its log-weight."""
         state -= self.eta * (self.points.T @ self.estimate(state, actions, feedback))
-
-    def kernel(self, width: int = LANES) -> Kernel:
-        """Return the kernel: log-weights, p, the estimate, the covariance, and three rows of room."""
-        n, s = self.points.shape
-        numbers = np.ascontiguousarray(self.points), self.design, float(self.eta), float(self.gamma)
-        arrays = tuple(lanes(rows, 0.0, width) for rows in (s, s, n, n * n, 3))
-        return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, dim=n)
-
-
-def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
-    """Block: `Exp2.act`; it leaves the distribution for the update."""
-    points, design, _, gamma = numbers
-    log_weights, p, _, _, rows = arrays
-    top, total, chosen = rows[0], rows[1], rows[2]
-    for i in range(LANES):
-        top[i], total[i] = log_weights[0, i], 0.0
-    for s in range(1, len(p)):
-        for i in range(LANES):
-            top[i] = max(top[i], log_weights[s, i])
-    for s in range(len(p)):
-        for i in range(LANES):
-            p[s, i] = exp(log_weights[s, i] - top[i])
-        for i in range(LANES):
-            total[i] += p[s, i]
-    for s in range(len(p)):
-        for i in range(LANES):
-            p[s, i] = p[s, i] * ((1 - gamma) / total[i]) + gamma * design[s]
-    draw_arm_block(p, stream, top, chosen)
-    for k in range(len(points)):
-        for i in range(LANES):
-            played[k, i] = points[k, np.uint64(chosen[i])]
-
-
-def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
-    """Block: `Exp2.update`. P is positive definite: elimination needs no pivots."""
-    points, _, eta, _ = numbers
-    log_weights, p, estimate, covariance, _ = arrays
-    n = len(points)
-    for a in range(n):
-        for i in range(LANES):
-            estimate[a, i] = played[a, i] * fed[0, i]
-        for b in range(n):
-            for i in range(LANES):
-                covariance[a * n + b, i] = 0.0
-            for s in range(len(p)):
-                for i in range(LANES):
-                    covariance[a * n + b, i] += points[a, s] * points[b, s] * p[s, i]
-    for c in range(n):
-        for a in range(c + 1, n):
-            for i in range(LANES):
-                covariance[a * n + c, i] /= covariance[c * n + c, i]
-                estimate[a, i] -= covariance[a * n + c, i] * estimate[c, i]
-            for b in range(c + 1, n):
-                for i in range(LANES):
-                    covariance[a * n + b, i] -= covariance[a * n + c, i] * covariance[c * n + b, i]
-    for c in range(n - 1, -1, -1):
-        for b in range(c + 1, n):
-            for i in range(LANES):
-                estimate[c, i] -= covariance[c * n + b, i] * estimate[b, i]
-        for i in range(LANES):
-            estimate[c, i] /= covariance[c * n + c, i]
-    for s in range(len(p)):
-        for a in range(n):
-            for i in range(LANES):
-                log_weights[s, i] -= eta * points[a, s] * estimate[a, i]
 
 
 def eliminated(entries: dict[tuple[int, int], Floats], right: Floats) -> Floats:

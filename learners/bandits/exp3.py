@@ -9,11 +9,10 @@ from scipy.special import expit
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES, Stream, draw, lanes
 from ..checks import check_arms, check_fraction
-from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
+from ..protocol import Arms, FeedbackKind
 from ..sampling import LEAST, smallest_type
-from ..weights import WeightsState, shift_block
+from ..weights import WeightsState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,53 +114,3 @@ class Exp3:
         """Return (x, -eta / p_0) after arm 0 and (x, eta / p_1) after arm 1."""
         sign = -1.0 if arm == 0 else 1.0
         return x, sign * self.eta / self.line_probabilities(x)[arm]
-
-    def kernel(self, width: int = LANES) -> Kernel:
-        """Return the kernel: log-weights, weights, and the rows of `shift_block`."""
-        arrays = lanes(self.arms, 0.0, width), lanes(self.arms, 1.0, width), lanes(3, 0.0, width)
-        arrays[2][0] = self.arms
-        numbers = float(self.eta), float(self.gamma)
-        return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, probability=law_block)
-
-
-def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
-    """Block: `Exp3.act`."""
-    gamma, weights, arms = numbers[1], arrays[1], played[0]
-    total, drawn, u = arrays[2][0], arrays[2][1], arrays[2][2]  # unpacked by a loop it would not vectorise
-    draw(stream, drawn)
-    if gamma == 1:
-        for i in range(LANES):
-            arms[i] = np.int64(drawn[i] * len(weights))
-        return
-    scale = 1 / (1 - gamma)
-    for i in range(LANES):
-        u[i] = (drawn[i] - gamma) * total[i] * scale
-        arms[i] = 0
-    for k in range(len(weights) - 1):
-        for i in range(LANES):
-            u[i] -= weights[k, i]
-            arms[i] += 1 if u[i] >= 0 else 0
-    if gamma > 0:
-        for i in range(LANES):
-            explored = np.int64(drawn[i] / gamma * len(weights))
-            arms[i] = explored if drawn[i] < gamma else arms[i]
-
-
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Arms, out: Floats) -> None:
-    """Block: `Exp3.probability_at`."""
-    gamma, weights, total = numbers[1], arrays[1], arrays[2][0]
-    for i in range(LANES):
-        out[i] = weights[np.uint64(arms[i]), i]
-    for i in range(LANES):
-        out[i] = out[i] * (1 - gamma) / total[i] + gamma / len(weights)
-
-
-def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
-    """Block: `Exp3.update`."""
-    (eta, gamma), weights, total, change = numbers, arrays[1], arrays[2][0], arrays[2][1]
-    for i in range(LANES):
-        change[i] = weights[np.uint64(played[0, i]), i]
-    for i in range(LANES):  # loss over probability, with one division
-        scaled = change[i] * (1 - gamma) + total[i] * (gamma / len(weights))
-        change[i] = -eta * fed[0, i] * total[i] / scaled
-    shift_block(arrays, played[0], change)

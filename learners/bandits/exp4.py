@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,13 @@ from scipy.special import expit
 
 from ...errors import must_be
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Block, Blocks, Laplace
+from ...mechanisms.noise import Laplace
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_batch, check_epsilon, check_fraction
 from ..paths import Paths, by_arm, of_action
 from ..problems.advice import Advice, observed
-from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
-from ..sampling import LEAST, draw_arm, draw_arm_block, of_arm, of_arm_block, stretches
-from ..weights import softmin_block
+from ..protocol import Arms, FeedbackKind
+from ..sampling import LEAST, draw_arm, of_arm, stretches
 
 
 def expert_weights(losses: Floats, eta: float) -> Floats:
@@ -124,61 +121,6 @@ class Exp4:
         state.losses += expert_losses(self._advice(state), p, actions, feedback)
         state.p = state.seen = None
         state.rounds += 1
-
-    def kernel(self, width: int = LANES) -> Kernel:
-        """Return the kernel: losses, weights, the law of the next arm, and two rows of room."""
-        experts, advice = self.advice.experts, self.advice
-        arrays = tuple(lanes(rows, 0.0, width) for rows in (experts, experts, self.arms, 2))
-        arrays[2][:] = mixture(np.full((experts, 1), 1 / experts), advice.at(0), self.gamma)
-        return Kernel(
-            act=act_block,
-            update=update_block,
-            numbers=(advice.rounds, float(self.gamma), float(self.eta)),
-            arrays=arrays,
-            probability=law_block,
-            horizon=None if advice.steady else len(advice.table),
-        )
-
-
-def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
-    """Block: `Exp4.act`."""
-    draw_arm_block(arrays[2], stream, arrays[3][0], played[0])
-
-
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Arms, out: Floats) -> None:
-    """Block: the probability of the given arms."""
-    of_arm_block(arrays[2], arms, out)
-
-
-def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
-    """Block: `Exp4.update`, and the law of the next arm."""
-    table, gamma, eta = numbers
-    losses, q, p, rows = arrays
-    losses_block(table[t % len(table)], p, rows[0], played[0], fed[0], losses)
-    softmin_block(losses, eta, q, rows)
-    mixture_block(q, table[(t + 1) % len(table)], gamma, p)
-
-
-def losses_block(advice: Floats, p: Floats, scaled: Floats, arms: Arms, fed: Floats, losses: Floats) -> None:
-    """Block: add `expert_losses`."""
-    of_arm_block(p, arms, scaled)
-    for i in range(LANES):
-        scaled[i] = fed[i] / scaled[i]
-    for j in range(len(losses)):
-        for i in range(LANES):
-            losses[j, i] += advice[j, np.uint64(arms[i])] * scaled[i]
-
-
-def mixture_block(q: Floats, advice: Floats, gamma: float, p: Floats) -> None:
-    """Block: `mixture`."""
-    for k in range(len(p)):
-        for i in range(LANES):
-            p[k, i] = 0.0
-        for j in range(len(q)):
-            for i in range(LANES):
-                p[k, i] += advice[j, k] * q[j, i]
-        for i in range(LANES):
-            p[k, i] = p[k, i] * (1 - gamma) + gamma / len(p)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,48 +289,3 @@ class BatchedExp4:
             losses += released
         means /= self.tau
         return means
-
-    def kernel(self, width: int = LANES) -> Kernel:
-        """Return the kernel: releases, the batch's total, losses, weights, the law, and two rows of room."""
-        experts, advice = self.advice.experts, self.advice
-        arrays = tuple(lanes(rows, 0.0, width) for rows in (experts, experts, experts, experts, self.arms, 2))
-        arrays[3][:] = 1 / experts
-        noise, scale = self.noise.block
-        act, update = _batched_blocks(noise)
-        numbers = advice.rounds, float(self.gamma), float(self.eta), int(self.tau), scale
-        horizon = None if advice.steady else len(advice.table)
-        return Kernel(
-            act=act,
-            update=update,
-            numbers=numbers,
-            arrays=arrays,
-            released=0,
-            scalar=False,
-            batch=self.tau,
-            horizon=horizon,
-        )
-
-
-@cache
-def _batched_blocks(noise: Block) -> Blocks:
-    """Return `BatchedExp4`'s functions of blocks."""
-
-    def act(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
-        table, gamma = numbers[0], numbers[1]
-        mixture_block(arrays[3], table[t % len(table)], gamma, arrays[4])
-        draw_arm_block(arrays[4], stream, arrays[5][0], played[0])
-
-    def update(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
-        table, _, eta, tau, scale = numbers
-        released, total, losses, q, p, rows = arrays
-        losses_block(table[t % len(table)], p, rows[0], played[0], fed[0], total)
-        if (t + 1) % tau == 0:
-            for j in range(len(total)):
-                noise(stream, scale, released[j])
-                for i in range(LANES):
-                    released[j, i] += total[j, i] / tau
-                    losses[j, i] += released[j, i]
-                    total[j, i] = 0.0
-            softmin_block(losses, eta, q, rows)
-
-    return act, update

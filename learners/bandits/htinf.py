@@ -9,10 +9,9 @@ import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_arms
-from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
-from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
+from ..protocol import Arms, FeedbackKind
+from ..sampling import draw_arm, of_arm
 
 #: Theta at alpha = 2: 1 - 2^(-(alpha - 1) / (2 alpha - 1)).
 THETA = 1 - 2 ** (-1 / 3)
@@ -142,66 +141,3 @@ class Htinf:
         state.rounds += 1
         rate = 1 / (self.sigma * math.sqrt(state.rounds))
         state.p, state.normaliser = tsallis_weights(rate * state.losses, state.normaliser)
-
-    def kernel(self, width: int = LANES) -> Kernel:
-        """Return the kernel: losses, probabilities, room for two such arrays, and normalisers with room for two."""
-        k = self.arms
-        arrays = (*(lanes(k, value, width) for value in (0.0, 1 / k, 0.0, 0.0)), lanes(3, math.sqrt(k), width))
-        numbers = (float(self.sigma),)
-        return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, probability=law_block)
-
-
-def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
-    """Block: `Htinf.act`."""
-    draw_arm_block(arrays[1], stream, arrays[4][1], played[0])
-
-
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Arms, out: Floats) -> None:
-    """Block: the probability of the given arms."""
-    of_arm_block(arrays[1], arms, out)
-
-
-def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
-    """Block: `Htinf.update`."""
-    losses, d, p = arrays[0], arrays[2], arrays[4][1]
-    of_arm_block(arrays[1], played[0], p)
-    bound = THETA * numbers[0] * math.sqrt(t + 1)
-    for i in range(LANES):
-        p[i] = fed[0, i] / p[i] if abs(fed[0, i]) <= bound * math.sqrt(p[i]) else 0.0
-    for i in range(LANES):
-        losses[np.uint64(played[0, i]), i] += p[i]
-    rate = 1 / (numbers[0] * math.sqrt(t + 2))
-    least = arrays[4][2]
-    for i in range(LANES):
-        least[i] = rate * losses[0, i]
-    for k in range(1, len(d)):
-        for i in range(LANES):
-            least[i] = min(least[i], rate * losses[k, i])
-    for k in range(len(d)):
-        for i in range(LANES):
-            d[k, i] = rate * losses[k, i] - least[i]
-    _solve_block(arrays)
-
-
-def _solve_block(arrays: Arrays) -> None:
-    """Block: `_solve`."""
-    x, d, root, w, total, slope = arrays[1], arrays[2], arrays[3], arrays[4][0], arrays[4][1], arrays[4][2]
-    top, far = math.sqrt(len(d)), 1
-    for _ in range(_ITERATIONS):
-        for k in range(len(d)):
-            for i in range(LANES):
-                root[k, i] = 1.0 / (d[k, i] + w[i])
-                x[k, i] = root[k, i] * root[k, i]
-        if far == 0:
-            return
-        for i in range(LANES):
-            total[i], slope[i] = x[0, i], root[0, i] * x[0, i]
-        for k in range(1, len(d)):
-            for i in range(LANES):
-                total[i] += x[k, i]
-                slope[i] += root[k, i] * x[k, i]
-        far = 0
-        for i in range(LANES):
-            step = math.sqrt(total[i]) - 1.0
-            far += 1 if abs(step) > _NEARLY else 0
-            w[i] = min(max(w[i] + step * total[i] / slope[i], 1.0), top)

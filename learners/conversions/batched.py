@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Block, Blocks, Laplace
+from ...mechanisms.noise import Laplace
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES, Stream, lanes
-from ..abilities import kernel_of
 from ..checks import check_batch, check_epsilon
 from ..next_arm import next_arm
 from ..paths import Paths, by_arm, of_action
-from ..protocol import Actions, Arms, Arrays, FeedbackKind, HasContexts, Kernel, Learner, Numbers
+from ..protocol import Arms, FeedbackKind, HasContexts, Learner
 
 
 @dataclass
@@ -97,42 +93,6 @@ class _Batched:
         rows = [np.broadcast_to(f, releases.shape[1:]) for f in feedback[: len(releases) * self.batch]]
         means: Floats = np.stack(rows).reshape(len(releases), self.batch, -1).mean(axis=1)
         return means
-
-    def kernel(self, width: int = LANES) -> Kernel | None:
-        """Return the kernel around the inner learner's, where that has one: what was fed, and the batch's total."""
-        inner = kernel_of(self.inner, width)
-        if inner is None or inner.dim is not None:
-            return None
-        act, update = _blocks(inner.act, inner.update, self.noise.block[0])
-        numbers = int(self.batch), self.noise.scale, inner.numbers
-        arrays = lanes(1, 0.0, width), lanes(1, 0.0, width), *inner.arrays
-        horizon = None if inner.horizon is None else inner.horizon * self.batch
-        return Kernel(
-            act=act, update=update, numbers=numbers, arrays=arrays, released=0, batch=self.batch, horizon=horizon
-        )
-
-
-@cache
-def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Block) -> Blocks:
-    """Return `_Batched`'s functions of blocks around the inner learner's."""
-
-    def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
-        if t % numbers[0] == 0:  # else `played` is as it was
-            inner_act(t // numbers[0], numbers[2], arrays[2:], stream, played)
-
-    def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
-        batch, scale, inner = numbers
-        released, total = arrays[0], arrays[1]
-        for i in range(LANES):
-            total[0, i] += fed[0, i]
-        if (t + 1) % batch == 0:
-            noise(stream, scale, released[0])
-            for i in range(LANES):
-                released[0, i] += total[0, i] / batch
-                total[0, i] = 0.0
-            inner_update(t // batch, inner, arrays[2:], stream, played, released)
-
-    return act_block, update_block
 
 
 @dataclass(frozen=True, kw_only=True)

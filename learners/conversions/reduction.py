@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import (
-    Block,
-    Blocks,
     Gaussian,
     Laplace,
     Projected,
@@ -22,12 +18,10 @@ from ...mechanisms.noise import (
     scale_of,
 )
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES, Stream, lanes
-from ..abilities import kernel_of
 from ..checks import check_epsilon
 from ..next_arm import next_arm
 from ..paths import Paths, by_action, by_arm, of_action
-from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Learner, Numbers, State
+from ..protocol import Actions, FeedbackKind, Learner, State
 
 #: Of two scales, the smaller over the larger: beyond it they are taken for equal.
 NEARLY_EQUAL = 1 - 1e-6
@@ -110,19 +104,6 @@ class _Reduction:
     def release_means(self, actions: Actions, releases: Floats, feedback: list[Floats]) -> Floats:
         """Return the losses of the played actions, (releases, runs)."""
         return np.stack([np.broadcast_to(f, releases.shape[1:]) for f in feedback[: len(releases)]])
-
-    def kernel(self, width: int = LANES) -> Kernel | None:
-        """Return the kernel around the inner learner's, where that has one: the noisy loss, and room for noise."""
-        inner = kernel_of(self.inner, width)
-        if inner is None:
-            return None
-        noise, scale = self.noise.block
-        numbers = scale, inner.numbers
-        arrays = lanes(1, 0.0, width), lanes(1, 0.0, width), *inner.arrays
-        act, update = _blocks(inner.act, inner.update, noise, inner.dim is not None)
-        return Kernel(
-            act=act, update=update, numbers=numbers, arrays=arrays, released=0, dim=inner.dim, horizon=inner.horizon
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,25 +198,3 @@ def _sum_log_density(z: Floats, scales: Floats) -> Floats:
         factor = np.log(np.polyval(laplace_sum_coefficients(dim), size))
     density: Floats = factor - size
     return density
-
-
-@cache
-def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Block, points: bool) -> Blocks:
-    """Return the reduction's functions of blocks around the inner learner's."""
-
-    def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
-        inner_act(t, numbers[1], arrays[2:], stream, played)
-
-    def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
-        released, z = arrays[0], arrays[1][0]
-        for i in range(LANES):
-            released[0, i] = 0.0
-        for k in range(len(played)):
-            noise(stream, numbers[0], z)
-            for i in range(LANES):  # an arm is a unit vector: <Z, e_i> is one draw
-                released[0, i] += z[i] * played[k, i] if points else z[i]
-        for i in range(LANES):
-            released[0, i] += fed[0, i]
-        inner_update(t, numbers[1], arrays[2:], stream, played, released)
-
-    return act_block, update_block

@@ -11,11 +11,10 @@ from ...errors import must_be, must_be_one_of
 from ...mechanisms.draws import Draws
 from ...mechanisms.measures.gaussian_dp import gaussian_mu
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES
 from ...mechanisms.tree import TreeState
 from ..checks import check_delta, check_epsilon
-from ..problems.domains import Minimiser, Simplex
-from ..protocol import Actions, Kernel
+from ..problems.domains import Minimiser
+from ..protocol import Actions
 from .leader import Leader
 
 Logarithm = Callable[[float], float]
@@ -52,12 +51,6 @@ class Ftpl(Leader):
     def act(self, state: TreeState, draws: Draws) -> Actions:
         """Return the minimiser at the noisy prefix sum."""
         return self.domain.minimise(self.tree.pad(state, draws))
-
-    def kernel(self, width: int = LANES) -> Kernel | None:
-        """Return the kernel, where the domain and the noise have blocks."""
-        return self._kernel(
-            getattr(self.domain, "minimise_block", None), 1.0, points=not isinstance(self.domain, Simplex), width=width
-        )
 
 
 #: How a "log" is read that the papers print without its base.

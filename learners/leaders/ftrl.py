@@ -8,10 +8,8 @@ import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES
 from ...mechanisms.tree import TreeState
 from ..problems.domains import Regularised
-from ..protocol import Kernel
 from .leader import Leader
 
 
@@ -66,7 +64,3 @@ class Ftrl(Leader):
         """
         inverse: Floats = np.stack([self.domain.invert(x) for x in actions])  # type: ignore[attr-defined]
         return inverse / self.eta
-
-    def kernel(self, width: int = LANES) -> Kernel | None:
-        """Return the kernel, where the domain and the noise have blocks."""
-        return self._kernel(getattr(self.domain, "prox_block", None), self.eta, points=True, width=width)

@@ -8,9 +8,8 @@ import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.parameters import check_finite
-from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_arms
-from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
+from ..protocol import Arms, FeedbackKind
 
 
 @dataclass
@@ -71,27 +70,3 @@ class Threshold:
     def line_step(self, x: Floats, arm: int) -> tuple[Floats, Floats]:
         """Return the affine step to the fed loss minus the threshold, whatever x."""
         return np.full(x.shape, -self.threshold), np.ones(x.shape)
-
-    def kernel(self, width: int = LANES) -> Kernel:
-        """Return the kernel: the excess."""
-        numbers, arrays = (float(self.threshold), self.arms > 1), (lanes(1, 0.0, width),)
-        return Kernel(act=act_block, update=update_block, probability=law_block, numbers=numbers, arrays=arrays)
-
-
-def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
-    """Block: `Threshold.act`."""
-    for i in range(LANES):
-        played[0, i] = 1 if (arrays[0][0, i] > 0) & numbers[1] else 0
-
-
-def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
-    """Block: `Threshold.update`."""
-    for i in range(LANES):
-        arrays[0][0, i] = fed[0, i] - numbers[0]
-
-
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Arms, out: Floats) -> None:
-    """Block: the deterministic choice as a probability."""
-    for i in range(LANES):
-        chosen = 1 if (arrays[0][0, i] > 0) & numbers[1] else 0
-        out[i] = 1.0 if arms[i] == chosen else 0.0

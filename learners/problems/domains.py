@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.philox import LANES
 from ..checks import check_arms
 from ..protocol import Actions, Arms
-from ..weights import softmin_block
 
 #: Rows that are sorted by a network, at most: more comparisons cost more than NumPy's sort of each column.
 _NETWORK = 16
@@ -89,52 +87,6 @@ class Projection(Protocol):
 
     def project(self, x: Floats) -> Floats:
         """Return the nearest points of the domain, (dim, runs)."""
-
-
-def simplex_minimise_block(linear: Floats, arms: Arms, rows: Floats) -> None:
-    """Block: `Simplex.minimise`."""
-    least = rows[0]
-    for i in range(LANES):
-        least[i], arms[0, i] = linear[0, i], 0
-    for k in range(1, len(linear)):
-        for i in range(LANES):
-            arms[0, i] = k if linear[k, i] < least[i] else arms[0, i]
-            least[i] = min(least[i], linear[k, i])
-
-
-def entropy_prox_block(linear: Floats, x: Floats, rows: Floats) -> None:
-    """Block: `EntropySimplex.prox`."""
-    softmin_block(linear, 1.0, x, rows)
-
-
-def ball_prox_block(linear: Floats, x: Floats, rows: Floats) -> None:
-    """Block: `Ball.prox`."""
-    size = rows[0]
-    for i in range(LANES):
-        size[i] = 0.0
-    for k in range(len(x)):
-        for i in range(LANES):
-            x[k, i] = linear[k, i] * -0.5
-            size[i] += x[k, i] * x[k, i]
-    for i in range(LANES):
-        size[i] = max(math.sqrt(size[i]), 1.0)
-    for k in range(len(x)):
-        for i in range(LANES):
-            x[k, i] /= size[i]
-
-
-def cube_prox_block(linear: Floats, x: Floats, rows: Floats) -> None:
-    """Block: `Cube.prox`."""
-    for k in range(len(x)):
-        for i in range(LANES):
-            x[k, i] = min(max(linear[k, i] * -0.5, -1.0), 1.0)
-
-
-def cube_minimise_block(linear: Floats, x: Floats, rows: Floats) -> None:
-    """Block: `Cube.minimise`."""
-    for k in range(len(x)):
-        for i in range(LANES):
-            x[k, i] = -1.0 if linear[k, i] > 0 else 1.0
 
 
 def signs(negative: NDArray[np.bool_]) -> Floats:
@@ -306,7 +258,6 @@ class Simplex:
     """The probability simplex; its vertices are arms."""
 
     dim: int
-    minimise_block = staticmethod(simplex_minimise_block)
 
     def __post_init__(self) -> None:
         check_arms(self.dim)
@@ -320,8 +271,6 @@ class Simplex:
 @dataclass(frozen=True)
 class EntropySimplex(Simplex):
     """The probability simplex with negative entropy, R(x) = sum x ln x (Agarwal & Singh 2017, Corollary 3.2.1)."""
-
-    prox_block = staticmethod(entropy_prox_block)
 
     def prox(self, linear: Floats) -> Floats:
         """Return softmax(-linear); what is e^707 times less likely than the likeliest has probability 0."""
@@ -351,7 +300,6 @@ class Ball(L2Ball):
     """The unit L2 ball with R(x) = ||x||_2^2 (Agarwal & Singh 2017, Corollary 3.2.2)."""
 
     radius: float = field(default=1.0, init=False, repr=False)
-    prox_block = staticmethod(ball_prox_block)
 
     def prox(self, linear: Floats) -> Floats:
         """Return the projection of -linear / 2."""
@@ -377,8 +325,6 @@ class Cube(LInfBall):
     """The cube [-1, 1]^N with R(x) = ||x||_2^2 (Agarwal & Singh 2017, Corollary 3.2.3)."""
 
     radius: float = field(default=1.0, init=False, repr=False)
-    prox_block = staticmethod(cube_prox_block)
-    minimise_block = staticmethod(cube_minimise_block)
 
     def prox(self, linear: Floats) -> Floats:
         """Return -linear / 2, clipped."""

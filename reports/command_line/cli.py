@@ -120,7 +120,7 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
 @option("pair")
 @INPUTS
 @several("canaries", "trainings", "plot")
-@several("runs", "seed", "confidence", "stop", "fast", "weaken", "shrink", "trace")
+@several("runs", "seed", "confidence", "stop", "weaken", "shrink", "trace")
 @WHERE
 @LEVELS
 @JSON
@@ -230,7 +230,6 @@ def init(plan_file: Path) -> None:
 @WHERE
 @click.option("--libraries", is_flag=True, help="Without a plan: test the claims of libraries, not of papers")
 @option("seed", default=None, help="Without a plan [default: 0]")
-@option("fast")
 @click.option(
     "--blind-spots/--no-blind-spots",
     default=True,
@@ -250,7 +249,6 @@ def run(
     scheduler: str | None,
     libraries: bool,
     seed: int | None,
-    fast: bool,
     blind_spots: bool,
     resume: bool,
     restart: bool,
@@ -277,7 +275,7 @@ def run(
     if resume and restart:
         raise exclude("--resume", "--restart", "one goes on with an interrupted run, the other removes it")
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
-    plan = _plan(plan_file, seed, libraries=libraries, fast=fast, blind_spots=blind_spots)
+    plan = _plan(plan_file, seed, libraries=libraries, blind_spots=blind_spots)
     check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file})
     folder = out.absolute()  # a target may leave the current one
     with owned(out):
@@ -296,7 +294,7 @@ def run(
     return code
 
 
-def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, fast: bool, blind_spots: bool) -> Plan:
+def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, blind_spots: bool) -> Plan:
     """Return the plan of a file, or the literature's, or the libraries'."""
     from ...audit.plans.plan import libraries_plan, literature, read_plan
 
@@ -307,7 +305,6 @@ def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, fast: bo
         say(f"overclaim: no plan is named: this audits the catalogue, and not {PLAN}, which lies here", err=True)
     ours = libraries_plan if libraries else literature
     plan = ours(seed or 0) if plan_file is None else read_plan(plan_file)
-    plan = plan.faster() if fast else plan
     return plan if blind_spots else plan.without_blind_spots()
 
 

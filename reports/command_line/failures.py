@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ...audit.plans.options import REMOVED
 from ...errors import HINT, KEYWORD, WHERE, as_keys, did_you_mean, notes_of, subject_of
 from ..sanitise import visible_line
 
@@ -112,6 +113,8 @@ def usage_failure(error: click.UsageError, code: int) -> Failure:
 def _usage(error: click.UsageError, ctx: click.Context | None) -> tuple[str, str]:
     """Return what is wrong, and what may have been meant."""
     if isinstance(error, click.NoSuchOption):
+        if removed := REMOVED.get(error.option_name.lstrip("-")):
+            return f"{error.option_name}: {removed}", f"leave out {error.option_name}"
         return f"no such option: {error.option_name}", _near(error.option_name, ctx)
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return f"{_called(error.param, ctx)} is missing", ""

@@ -31,7 +31,7 @@ SEQUENCE = click.option(
 @option("stop", help="Stop as soon as the bound is decided")
 @SEARCH
 @SEQUENCE
-@several("fast", "jobs")
+@option("jobs")
 @LEVELS
 @JSON
 @playing_command
@@ -43,7 +43,6 @@ def regret(
     parameters: tuple[tuple[str, str], ...],
     search: bool,
     sequence: object,
-    fast: bool,
     jobs: int | None,
     verbose: bool,
     quiet: bool,
@@ -76,14 +75,14 @@ def regret(
             entry,
             setting,
             Budget(**budget),
-            Execution(jobs or cores(), progress=True, fast=fast),
+            Execution(jobs or cores(), progress=True),
             parameters=own,
             sequences=sequences,
             search=search,
         ).to_json()
     words = _words({"rounds": setting.rounds, "arms": arms, "losses": losses, **_unusual(budget)})
     words += [word for name, value in parameters for word in ("--set", f"{name}={value}")]
-    words = ["overclaim", "regret", target, *words, *(["--fast"] if fast else [])]
+    words = ["overclaim", "regret", target, *words]
     played = [] if given is None else ["--sequence", json.dumps(given.to_json())]
     audit["command"] = shlex.join([*words, *(["--search"] if search else []), *played])
     if audit["found"]:

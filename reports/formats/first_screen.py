@@ -116,7 +116,7 @@ def _audited(record: LegibleRecord) -> View:
 
 
 #: Versions that the provenance names: of what overclaim computes with.
-_OURS = ("overclaim", "python", "numpy", "scipy", "scikit-learn", "optuna", "numba")
+_OURS = ("overclaim", "python", "numpy", "scipy", "scikit-learn", "optuna")
 
 
 def _protected(record: LegibleRecord, claims: Sequence[View]) -> str:

@@ -11,7 +11,6 @@ from overclaim.audit.attacks.learner_attacks import Trained
 from overclaim.audit.attacks.particle import ParticleRatio, stratified
 from overclaim.audit.attacks.protocol import log_loss
 from overclaim.audit.laws.sequences import COARSE, all_sequences, index_of, sequence_laws, window_laws
-from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play
 from overclaim.audit.statistics.event_rule import choose_by_labels
@@ -21,7 +20,6 @@ from overclaim.learners.abilities import select
 from overclaim.learners.bandits.exp3 import WeightsState
 from overclaim.learners.bandits.htinf import Htinf
 from overclaim.mechanisms.draws import Draws, Stage
-from overclaim.mechanisms.philox import CounterDraws
 
 
 def learner(arms, eta=2.0, gamma=0.02, batch=1):
@@ -116,8 +114,8 @@ def test_late_filters_of_many_arms_do_not_say_more_than_they_know():
     So few paths are seen by the second.
     """
     bandit, worlds = learner(8, eta=0.5, gamma=0.1), pair(517, 8, t0=512)
-    played = kernels.play(bandit, worlds, CounterDraws(3000, Stage.PILOT), 60_000)
-    late = ParticleRatio(bandit, worlds, particles=256, nodes=4, begin=502, lag=4).faster()
+    played = play(bandit, worlds, Draws(3000, Stage.PILOT), 60_000)
+    late = ParticleRatio(bandit, worlds, particles=256, nodes=4, begin=502, lag=4)
     odds = late.score(played)
     law = expit(odds)
     assert ((played.left - law) @ odds) / np.sqrt((law * (1 - law)) @ odds**2) > -5

@@ -11,12 +11,10 @@ from overclaim.audit.laws.exact import epsilon_from_laws
 from overclaim.audit.laws.sequences import COARSE, NotEnumerableError, _grid, index_of, sequence_laws, window_laws
 from overclaim.audit.pipeline import learner_stages
 from overclaim.audit.pipeline.learner_stages import best_of, judged_loss, log_loss
-from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.draws import Draws
-from overclaim.mechanisms.philox import CounterDraws
 from overclaim.mechanisms.view import ACTIONS, VIEWS
 
 
@@ -45,7 +43,7 @@ def test_the_law_of_a_late_window_is_that_of_long_play():
     """20,000 runs to round 300, seed fixed, sd .0025: on the coarse grid alone all eight arms were alike too often."""
     worlds = pair(300, t0=295)
     p, _ = window_laws(learner(), worlds, 292, 300, cells=COARSE // 2)
-    blocks = [kernels.play(learner(), worlds, CounterDraws(1, 0, 0, 0, i), 5000, share=1.0) for i in range(4)]
+    blocks = [play(learner(), worlds, Draws(1, 0, 0, 0, i), 5000, share=1.0) for i in range(4)]
     alike = np.mean([np.ptp(block.actions[292:], axis=0) == 0 for block in blocks])
     assert p[0] + p[-1] == pytest.approx(alike, abs=0.01)
 

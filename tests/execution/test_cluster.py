@@ -75,15 +75,6 @@ def test_the_same_record_as_on_one_machine(machines, folder):
 
 
 @pytest.mark.slow(reason="runs on a cluster")
-def test_the_same_counts_with_kernels(machines):
-    pytest.importorskip("numba")
-    machines.keep()
-    fast = audit(Cluster(machines.address), fast=True)
-    assert fast == audit(fast=True)
-    assert fast != audit()
-
-
-@pytest.mark.slow(reason="runs on a cluster")
 def test_sums_of_blocks_are_items_of_large_audits(machines):
     """The number of blocks that are computed together never changes a count, and each sum is kept once."""
     machines.keep()

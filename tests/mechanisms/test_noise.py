@@ -14,12 +14,9 @@ from overclaim.mechanisms.noise import (
     Laplace,
     Projected,
     deviation_of,
-    gaussian_block,
-    laplace_block,
     laplace_sum_density,
     scale_of,
 )
-from overclaim.mechanisms.philox import LANES, CounterDraws
 from overclaim.mechanisms.weakening import NoNoiseError
 
 
@@ -98,28 +95,6 @@ def test_scale_zero_is_no_noise():
         np.testing.assert_array_equal(noise.sample((2, 3), Draws(0)), np.zeros((2, 3)))
 
 
-@pytest.mark.parametrize("law", [Laplace, Gaussian])
-@pytest.mark.parametrize("scale", [0, 0.3, 2.0])
-def test_a_block_is_written_what_a_sample_holds(law, scale):
-    """Uncompiled; the angle's row is kept beside the numbers."""
-    draws, out = CounterDraws(3), np.full((4, LANES), np.nan)
-    stream = np.append(draws.words, np.uint64(0)), np.zeros(1, np.int64), np.empty(LANES), np.empty(LANES)
-    write, own = law(scale).block
-    assert type(own) is float
-    for row in out:
-        write(stream, own, row)
-    np.testing.assert_allclose(out, law(scale).sample((4, LANES), draws), rtol=1e-12, atol=1e-13)
-    assert stream[1][0] == draws._row  # no noise takes no numbers
-
-
-def test_a_block_of_laplace_noise_is_symmetric_and_finite():
-    """At the generator's own edges: a stream's odd rows are what the even ones left over."""
-    uniforms = np.tile([0.0, 0.125, 0.5, 1 - 2.0**-53], LANES // 4)
-    stream, out = (np.zeros(5, np.uint64), np.ones(1, np.int64), uniforms, np.empty(LANES)), np.empty(LANES)
-    laplace_block(stream, 3.0, out)
-    np.testing.assert_allclose(out, Laplace(3.0).sample((LANES,), Fixed(uniforms)), rtol=1e-14)
-
-
 @pytest.mark.parametrize(
     ("noise", "law"), [(Laplace(0.3), stats.laplace(scale=0.3)), (Gaussian(0.3), stats.norm(scale=0.3))]
 )
@@ -171,13 +146,6 @@ def test_noise_says_its_one_number_by_its_kind():
 def test_no_noise_cannot_be_divided(noise):
     with pytest.raises(NoNoiseError, match=r"^there is no noise to divide$"):
         noise.weakened(2.0)
-
-
-def test_a_block_of_no_noise_is_zeros_and_draws_nothing():
-    for block in (laplace_block, gaussian_block):
-        out = np.ones(LANES)
-        block((), 0.0, out)
-        assert not out.any()
 
 
 @pytest.mark.parametrize("scale", [0.0, 1 / LARGEST, LARGEST])

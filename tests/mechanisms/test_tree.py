@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from overclaim.mechanisms.draws import Draws
-from overclaim.mechanisms.noise import Gaussian, Laplace, gaussian_block
-from overclaim.mechanisms.philox import LANES, CounterDraws
-from overclaim.mechanisms.tree import Tree, depth, lowest_bit, nodes_holding, parent, tree_blocks
+from overclaim.mechanisms.noise import Gaussian, Laplace
+from overclaim.mechanisms.tree import Tree, depth, lowest_bit, nodes_holding, parent
 
 
 class Counting:
@@ -143,33 +142,6 @@ def test_means_are_the_earlier_release_and_the_values_since():
     releases, values = np.arange(4.0).reshape(4, 1, 1) + 10, [np.full((1, 1), 2.0**k) for k in range(4)]
     means = Tree(Laplace(1.0), 4).means(releases, values)
     np.testing.assert_array_equal(means[:, 0, 0], [1, 1 + 2, 11 + 4, 1 + 2 + 4 + 8])
-
-
-def laplace_rows(stream, scale, out):
-    out[:] = Laplace(scale).sample((1, LANES), stream)[0]
-
-
-@pytest.mark.parametrize("horizon", [1, 2, 6, 8, 19])
-@pytest.mark.parametrize("law", [Laplace, Gaussian])
-def test_the_blocks_are_the_tree(law, horizon):
-    """Uncompiled, on two coordinates: the same draws in the same order give the same sums."""
-    rng, dim, scale = np.random.default_rng(horizon), 2, 0.5
-    values, drawn, tree = rng.normal(size=(horizon, dim, LANES)), CounterDraws(1), Tree(law(scale), horizon)
-    state, stream = tree.start(dim, LANES), CounterDraws(1)
-    if law is Gaussian:  # whose blocks are known by their name
-        stream = np.append(drawn.words, np.uint64(0)), np.zeros(1, np.int64), np.empty(LANES), np.empty(LANES)
-    levels = horizon.bit_length()
-    arrays, room = tuple(np.zeros((n, LANES)) for n in (dim, dim * levels, dim, dim)), np.empty(LANES)
-    add, pad = tree_blocks(gaussian_block if law is Gaussian else laplace_rows)
-    for t in range(horizon + 1):
-        if t in (0, 1, 2, 3, horizon):
-            pad(t, depth(horizon), scale, arrays, stream, room)
-            np.testing.assert_allclose(arrays[3], tree.pad(state, drawn), rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(arrays[2], state.noisy, rtol=1e-12, atol=1e-12)
-        if t < horizon:
-            add(t, scale, arrays, stream, values[t])
-            tree.add(state, values[t], drawn)
-    np.testing.assert_allclose(arrays[0], values.sum(axis=0), rtol=1e-12)
 
 
 def test_lowest_bit_and_parent_take_a_round_apart():

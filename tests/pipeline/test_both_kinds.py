@@ -45,7 +45,6 @@ def test_pairs_of_a_mechanism_are_inputs_too():
             "count is a mechanism: it takes no `rounds`, `arms`\nhint: its inputs are `left` and",
         ),
         ({"pair": Pair([[1.0, 1.0]], [[0.0, 1.0]])}, "count is a mechanism: it takes no `pair`"),
-        ({**WORLDS, "fast": True}, "count is a mechanism: it takes no `fast`"),
     ],
 )
 def test_what_a_mechanism_does_not_take_is_named(options, told):

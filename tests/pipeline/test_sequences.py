@@ -221,7 +221,6 @@ PAIRS_OF_TWO = st.just((FIRST, SECOND))
         (neighbours(SEQUENCES), {"neighbours": "user:2"}, "about 'user:2' neighbours, the inputs are 'replace' ones"),
         (neighbours(SEQUENCES), {"left": FIRST, "right": SECOND}, "`inputs` cannot go with"),
         (neighbours(SEQUENCES), {"pair": Pair([[1.0]], [[0.0]])}, "cannot go with `left` and `right`"),
-        (neighbours(SEQUENCES), {"fast": True}, "compiled kernels play pairs of losses only"),
         (
             neighbours(st.lists(st.lists(st.just(2.0), min_size=2, max_size=2), min_size=1, max_size=2)),
             {},

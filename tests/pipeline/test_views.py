@@ -168,7 +168,6 @@ def test_others_may_not_read_hidden_actions():
             ["--surface", "joints"],
             "publication, joint, reports, model; got 'joints'",
         ),
-        (["--surface", "model", "--fast"], "compiled kernels play pairs of losses only"),
         (["--surface", "joint", "--neighbours", "user"], "zero-out; got 'user'"),
     ],
 )

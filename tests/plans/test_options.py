@@ -36,7 +36,7 @@ def test_keywords_of_falsify_are_options_with_the_same_defaults(function):
         name: value for name, value in said.items() if value is not None
     }
     both = inspect.signature(falsify).parameters.keys() | inspect.signature(falsify_mechanism).parameters.keys()
-    unsaid = {"jobs": 1, "shrink": True, "fast": False, "bits": False, "os_random": False, "global_random": False}
+    unsaid = {"jobs": 1, "shrink": True, "bits": False, "os_random": False, "global_random": False}
     assert {name: keywords[name] for name in said if said[name] is None} == {
         name: unsaid.get(name) for name in said if said[name] is None
     }
@@ -77,7 +77,6 @@ def test_every_option_of_the_table_that_a_command_reads_is_one_of_check_or_score
         ("seed", [0], [-1, False]),
         ("confidence", [0.5], [0.0, 1.0, float("nan"), True, "0.5"]),
         ("stop", ["early"], ["late", None]),
-        ("fast", [True, False], [1, "yes"]),
         ("weaken", [True, "epsilon"], [1, None]),
     ],
 )

@@ -68,6 +68,7 @@ def test_a_plan_is_read(tmp_path):
         ("seed = 3", "seed = 9007199254740992", ":1: seed must be at most 9007199254740991, got 9007199254740992"),
         ("seed = 3", "confidence = nan", ":1: confidence must be a number, got nan"),
         ("seed = 3", "sead = 3", ":1: unknown key 'sead'\nhint: did you mean seed?"),
+        ("rounds = 2", "fast = true", ":6: fast: kernels were removed in 0.3.0: every audit plays on NumPy"),
         ("runs = 4000\nstop", "runs = 5\nstop", ":7: runs must be at least 20, got 5"),
         ('"early"', '"soon"', ":8: stop must be one of budget, early; got 'soon'"),
         ("rounds = 2", "rounds = 2.5", ":6: rounds must be an integer, got 2.5"),

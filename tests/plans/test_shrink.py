@@ -1,6 +1,5 @@
 """Shrink: witnesses become small, and the new certificate owes nothing to the old runs."""
 
-import importlib.util
 import json
 import shlex
 from dataclasses import replace
@@ -60,23 +59,6 @@ def test_trials_serve_where_nothing_is_exact():
     shrunk = shrink_task(task, result)
     assert shrunk.pair.rounds < 4
     assert all(isinstance(loss, Quadratic) for loss in shrunk.pair.left)  # as convex as the class demands
-
-
-@pytest.mark.slow(reason="it compiles a kernel")
-@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
-def test_a_fast_witness_is_certified_on_kernels():
-    """Its replay says so, and gives the same bound; NumPy's draws give another."""
-    task, result = audited("agarwal-singh/reduction-threshold", rounds=2, fast=True)
-    shrunk = shrink_task(task, result)
-    words = shlex.split(shrunk.replay)
-    assert "--fast" in words
-    again, other = (
-        replace(task, fast=fast, pair=shrunk.pair, budget=certified).prepare().audit()
-        for certified in [Budget(shrunk.runs, shrunk.seed, shrunk.confidence)]
-        for fast in (True, False)
-    )
-    assert again.engine == "numba"
-    assert again.epsilon_lower == shrunk.epsilon_lower != other.epsilon_lower
 
 
 def test_what_survived_is_not_shrunk():

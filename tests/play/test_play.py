@@ -116,7 +116,7 @@ def test_results_come_in_order_for_any_number_of_workers():
 
 @pytest.mark.slow(reason="it starts processes")
 def test_processes_start_for_what_all_items_take_and_not_for_what_the_first_one_loads():
-    """Compiled kernels are loaded with the first block, and the other blocks are soon done."""
+    """What others need too is loaded with the first block, and the other blocks are soon done."""
 
     def process_of(pause):
         time.sleep(pause)

@@ -209,7 +209,7 @@ def test_the_command_shows_a_witness_that_plays_again():
 @pytest.mark.slow(reason="a search")
 def test_a_witness_is_replayed_as_it_was_asked_for():
     arguments = ["regret", "agarwal-singh/ftrl-experts", "--rounds", "16", "--runs", "20", "--jobs", "1"]
-    asked = ["--stop", "early", "--confidence", "0.9", "--fast"]
+    asked = ["--stop", "early", "--confidence", "0.9"]
     replay = json.loads(CliRunner().invoke(main, [*arguments, "--search", *asked, "--json"]).stdout)["replay"]
     assert all(word in replay.split() for word in asked)
 

@@ -105,9 +105,8 @@ def test_a_learner_that_states_other_probabilities_than_it_plays_is_judged_by_wh
 
 def test_what_is_expected_is_known_of_arms_under_vectors_alone():
     exp3 = Exp3(arms=3, eta=0.1)
-    assert counted(exp3, VECTORS, fast=False) == "expected"
-    assert counted(exp3, CONVEX, fast=False) == "played"
-    assert counted(exp3, VECTORS, fast=True) == "fast"
+    assert counted(exp3, VECTORS) == "expected"
+    assert counted(exp3, CONVEX) == "played"
     stating = {name for name, entry in entries().items() if states_next_arm(entry.build(entry.setting(rounds=16)))}
     assert {"asi-raman-talwar/batched-exp3", "agarwal-singh/gaussian-exp2", "asi-raman-talwar/exp4-batched"} <= stating
     assert not {"agarwal-singh/ftrl-experts", "asi-raman-talwar/batched-ftpl", "smith-thakurta/pftal"} & stating

@@ -1,6 +1,5 @@
 """The pytest plugin, by pytester: verdicts as tests, markers, bug reports, xdist, and an instant start."""
 
-import importlib.util
 import subprocess
 import sys
 
@@ -121,39 +120,6 @@ def test_budget_and_seed_of_the_command_line(pytester):
     result.stdout.fnmatch_lines(["overclaim: runs 500, seed 7"])
 
 
-@pytest.mark.slow(reason="it compiles kernels")
-@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
-def test_fast_from_the_marker_and_from_the_command_line(pytester):
-    """The engine is the one asked for, and a failed promise is repeated on it."""
-    pytester.makepyfile(
-        """
-        import pytest
-        from overclaim import Claim
-        from overclaim.learners import BatchedLaplace, Threshold
-
-        LEAKY = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=2.0, batch=1)
-
-        def test_engine_of_the_command_line(falsify):
-            result = falsify(LEAKY, Claim(epsilon=1.0), rounds=2, runs=4000)
-            result.require_falsified()
-            assert result.engine == "numba"
-
-        @pytest.mark.overclaim(runs=4000, fast=False)
-        def test_marker(falsify):
-            result = falsify(LEAKY, Claim(epsilon=1.0), rounds=2)
-            result.require_falsified()
-            assert result.engine == "numpy"
-
-        def test_promise(falsify):
-            falsify(LEAKY, Claim(epsilon=1.0), rounds=2, runs=4000).require_survived()
-        """
-    )
-    # A session in this process would forget what it imported, and Numba bears no second import.
-    result = pytester.runpytest_subprocess("--overclaim-fast")
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["overclaim: fast", "Reproduce * --overclaim-seed 0 --overclaim-fast"])
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -186,7 +152,7 @@ def test_a_mistaken_marker_is_an_error(pytester):
 
 
 MISUSED = {
-    "5": "runs, stop, seed, confidence, fast, weaken by name, got 5",
+    "5": "runs, stop, seed, confidence, weaken by name, got 5",
     "runs=5": "a whole number of at least 20 as runs, got 5",
     "runs='many'": "a whole number of at least 20 as runs, got 'many'",
     "runs=True": "a whole number of at least 20 as runs, got True",
@@ -194,7 +160,7 @@ MISUSED = {
     "confidence=1": "a number between 0 and 1 as confidence, got 1",
     "stop='soon'": "'budget' or 'early' as stop, got 'soon'",
     "stop=[]": "'budget' or 'early' as stop, got []",
-    "fast='yes'": "True or False as fast, got 'yes'",
+    "fast=True": "no fast: kernels were removed in 0.3.0: every audit plays on NumPy",
 }
 
 
@@ -328,7 +294,7 @@ def mean(data, rng):
 
 UNIT = st.lists(st.floats(0, 1), min_size=1, max_size=3)
 
-@pytest.mark.overclaim(runs=2000, fast=False)
+@pytest.mark.overclaim(runs=2000)
 def test_sound(falsify):
     falsify(mean, Claim(epsilon=1.0), inputs=neighbours(UNIT)).require_survived()
 
@@ -370,7 +336,7 @@ from overclaim.testing import neighbours
 LEARNER = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
 DRAWN = st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=2), min_size=2, max_size=3)
 
-@pytest.mark.overclaim(runs=800, fast=True)
+@pytest.mark.overclaim(runs=800)
 def test_event(falsify):
     falsify(LEARNER, Claim(epsilon=1.0), inputs=neighbours(DRAWN)).require_survived()
 

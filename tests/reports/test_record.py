@@ -145,15 +145,13 @@ def test_a_number_that_is_none(tmp_path, number):
     assert (result.exit_code, error_lines(result.stderr)) == (2, 1)
 
 
-@pytest.mark.parametrize("fast", [False, True])
-def test_record_and_ledger_name_the_same_packages(fast):
+def test_record_and_ledger_name_the_same_packages():
     """One list was without scikit-learn, which fits half of the attacks."""
-    claim = {"name": "x", "engine": "numba" if fast else "numpy", "verdict": "SURVIVED"}
+    claim = {"name": "x", "engine": "numpy", "verdict": "SURVIVED"}
     named = run_record([claim], seed=0, alpha=0.01, command="")["versions"]
-    assert named == versions(fast=fast)
-    assert packages(fast=fast) == ", ".join(f"{n} {v}" for n, v in {"overclaim": __version__, **named}.items())
+    assert named == versions()
+    assert packages() == ", ".join(f"{n} {v}" for n, v in {"overclaim": __version__, **named}.items())
     assert {"python", "numpy", "scipy", "scikit-learn", "optuna"} <= named.keys()
-    assert ("numba" in named) is fast
 
 
 def test_parameters_of_the_command_line_are_values():

@@ -388,10 +388,3 @@ def test_a_thread_that_never_ends_keeps_no_command_from_its_end(tmp_path, words)
     )  # fmt: skip
     assert (done.returncode, error_lines(done.stderr)) == (0, 0), done.stderr
     assert "SURVIVED" in done.stdout.upper()
-
-
-@pytest.mark.parametrize("words", [["plan.toml"], ["--libraries"]])
-def test_a_plan_without_learners_is_not_fast(tmp_path, monkeypatch, words):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plan.toml").write_text('[[claims]]\ntarget = "mechanisms/laplace"\nruns = 400\n')
-    refused(overclaim("run", *words, "--fast"), "fast is for learners, and the plan has none")

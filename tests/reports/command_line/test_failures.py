@@ -34,6 +34,11 @@ def shared(data):
 """
 #: Each with its exit code, its first line, and the lines below that.
 SAID = {
+    "my.py:Tally --epsilon 1 --fast": (
+        2,
+        "--fast: kernels were removed in 0.3.0: every audit plays on NumPy",
+        "hint:  leave out --fast",
+    ),
     "my.py:Tally --epsilom 1": (2, "no such option: --epsilom", "hint:  did you mean --epsilon?"),
     "my.py:Tall --epsilon 1": (2, "my.py has no class or function 'Tall'", "hint:  did you mean my.py:Tally?"),
     "my.py:Tally --epsilon 1 --runs 200": (

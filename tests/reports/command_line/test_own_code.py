@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from overclaim.audit.execution.workers import cores
-from overclaim.tests.support.command_line import FIELDS, PLAN, check, error_lines, overclaim, refused, run_plan
+from overclaim.tests.support.command_line import FIELDS, check, error_lines, overclaim, refused, run_plan
 
 LEARNERS = '''
 import numpy as np
@@ -116,7 +116,6 @@ number = 3
     [
         ("noisy", (), "its two inputs are missing\n  hint:  give them with --left and --right, or search"),
         ("called", (), "called is a mechanism, and its two inputs are missing"),
-        ("called", ("--left", "[0]", "--right", "[1]", "--fast"), "is a mechanism: it takes no --fast"),
         (
             "noisy",
             ("--left", "[0]", "--right", "[1]", "--neighbours", "linf:0.5"),
@@ -396,7 +395,6 @@ def test_a_mechanism_of_the_zoo():
         ),
         ("mechanisms/laplace", ["--shrink"], "--shrink simplifies searched inputs and a learner's losses"),
         ("mechanisms/laplace", ["--pair", '{"left": [[0, 0]], "right": [[1, 1]]}'], "it takes no --pair"),
-        ("mechanisms/laplace", ["--fast"], "mechanisms/laplace is a mechanism: it takes no --fast"),
         ("mechanisms/svt1", ["--set", "limit=abc"], "limit must be an integer in 1..10000, got 'abc'"),
         ("mechanisms/svt1", ["--set", "limt=3"], "has no parameter 'limt'\n  hint:  did you mean limit?"),
         (
@@ -430,20 +428,6 @@ def test_the_claim_of_a_mechanism_of_the_zoo(target, words, claimed, code):
     result = overclaim("check", f"mechanisms/{target}", "--runs", 20_000, "--jobs", 1, *words)
     assert re.search(rf"claimed epsilon\s+{re.escape(str(claimed))}\d*[; \n]", result.stdout)
     assert result.exit_code == code, result.output
-
-
-@pytest.mark.slow(reason="it compiles kernels")
-def test_a_fast_plan_of_learners_and_mechanisms(tmp_path):
-    """The whole plan may be fast, a mechanism alone not."""
-    plan = '[[claims]]\ntarget = "mechanisms/laplace"\nruns = 400\n' + PLAN.partition("confidence = 0.95\n")[2]
-    result = run_plan(tmp_path, plan, "--fast")
-    assert result.exit_code == 0, result.output
-    claims = json.loads((tmp_path / "out" / "record.json").read_text())["claims"]
-    assert ["--fast" in claim["replay"] for claim in claims] == [False, True, True]
-    refused(
-        run_plan(tmp_path, plan.replace("runs = 400\n", "runs = 400\nfast = true\n")),
-        "is a mechanism: it takes no fast",
-    )
 
 
 @pytest.mark.parametrize("command", ["exact", "regret", "smoke"])
