@@ -5,7 +5,7 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow nightly coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret golden golden-write docs lowest newest lock site clean
+.PHONY: help setup test test-all test-slow nightly coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret golden golden-write docs lowest newest lock site release-check clean
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -25,7 +25,7 @@ $(COMPUTING): export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, test-slow, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, golden, golden-write, docs, site, lowest, newest, lock, clean'
+	@echo 'also: setup, lint, test-slow, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, golden, golden-write, docs, site, lowest, newest, lock, release-check, clean'
 
 setup: $(READY)
 
@@ -171,6 +171,11 @@ lock: $(READY)
 	    --custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements.lock
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras \
 	    --custom-compile-command 'make lock' --extra docs --extra figures -c requirements.lock pyproject.toml -o docs/requirements.lock
+
+# What the release workflow uploads: sdist and wheel in dist/, and the README's commands from the installed wheel.
+release-check: $(READY)
+	@echo 'release-check: sdist and wheel, checked by twine, and README from the wheel'
+	@$(BIN)/python .ci/release.py
 
 clean:
 	@echo 'clean: everything that make and the tools have written'

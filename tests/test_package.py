@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import overclaim
+from overclaim.addresses import HOME, PAGES
 from overclaim.tests.support.syntax import statements
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -275,3 +276,20 @@ def test_a_wheel_installed_elsewhere_is_whole(tmp_path):
     assert "<svg" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     (info,) = (tmp_path / "site").glob("*.dist-info")
     assert "overclaim.reports.plugin" in (info / "entry_points.txt").read_text()
+
+
+@pytest.mark.lint
+def test_every_address_is_that_of_one_file():
+    urls = project()["project"]["urls"]
+    read = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("mkdocs.yml", "README.md", "CITATION.cff")}
+    assert urls["Documentation"] == HOME
+    assert f"site_url: {PAGES}/\n" in read["mkdocs.yml"]
+    assert f"]({PAGES}/ruler.svg)" in read["README.md"]
+    assert f"url: {HOME}\nrepository-code: {urls['Repository']}\n" in read["CITATION.cff"]
+    named = [str(place) for place, text in sources() if "overclaim.readthedocs" in text]
+    assert sorted(named) == ["addresses.py", "tests/test_package.py"]
+
+
+@pytest.mark.lint
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {project()['project']['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -52,6 +52,7 @@ def test_it_holds_every_file_of_the_repository_and_nothing_else(tmp_path):
     assert packed == {name for name in tracked() if name.startswith(ROOMS)} | {
         "__init__.py",
         "__main__.py",
+        "addresses.py",
         "bounds.py",
         "errors.py",
         "json_schema.py",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import shlex
 
+from ...addresses import schema_address
 from .options import AT_TOP, IN_CLAIM, LOSSES, Schema, schemas_of
+
+#: Of the schema: it grows where a plan may say more, and a plan that was right stays right.
+VERSION = 1
 
 CLAIM: Schema = {
     "type": "object",
@@ -15,6 +19,7 @@ CLAIM: Schema = {
 
 PLAN: Schema = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$id": schema_address("plan", VERSION),
     "title": "overclaim plan",
     "type": "object",
     "additionalProperties": False,
@@ -23,6 +28,7 @@ PLAN: Schema = {
 
 #: What the schema shows.
 EXAMPLE = """\
+#:schema {schema}
 # The privacy claims of this repository, audited by: overclaim run {name}
 # It exits 0 if every verdict is as expected, 1 if not, 3 if one is UNDERPOWERED, 4 if a learner crashed.
 
@@ -103,4 +109,4 @@ set = {{ batch = 1 }}     # parameters of the target
 def example(name: str) -> str:
     """Return the text of a commented plan that will be called `name`."""
     shown = shlex.quote(name) if name.isprintable() else "PLAN.toml"  # it stands in a comment
-    return EXAMPLE.format(name=shown, losses=", ".join(LOSSES))
+    return EXAMPLE.format(schema=PLAN["$id"], name=shown, losses=", ".join(LOSSES))

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
+from ...addresses import HOME
 from ...audit.statistics.measure_words import claimed_words
 from ..identity import called
 from ..reading import (
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from ...audit.traces.trace_types import PlaceJson
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-HOME = "https://overclaim.readthedocs.io"
 FINGERPRINT = "claim/v1"
 RULES = {
     "falsified": "The privacy claim is false: what was released certifies more than was claimed.",

@@ -144,7 +144,7 @@ def test_the_command_that_init_prints_is_one_for_a_shell(folder, name):
     text = (folder / name).read_text()
     assert tomllib.loads(text)["claims"]
     if name.isprintable():
-        assert shlex.split(text.splitlines()[0].rpartition("audited by: ")[2]) == ["overclaim", "run", name]
+        assert shlex.split(text.splitlines()[1].rpartition("audited by: ")[2]) == ["overclaim", "run", name]
 
 
 @pytest.mark.parametrize("target", ["$(touch pwned).py:Name", "a b.py:Name", "--help.py:Name", "a'\n.py:Name"])

@@ -110,3 +110,20 @@ def test_no_input_of_the_action_is_part_of_its_scripts():
     scripts = re.findall(r"run: \|\n((?: {8}.*\n|\n)+)", text)
     assert len(scripts) == 2
     assert not any("${{" in script for script in scripts)
+
+
+@pytest.mark.lint
+def test_the_release_keeps_its_schema_and_publishes_what_was_checked():
+    """No token is stored, and the rights to publish are of the job that runs none of our code."""
+    path = ROOT / ".github" / "workflows" / "release.yml"
+    checked("check-jsonschema", "--builtin-schema", "vendor.github-workflows", path)
+    text = path.read_text(encoding="utf-8")
+    assert "secrets." not in text
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name) for name in re.findall(r"uses: (\S+)", text))
+    workflow = yaml.safe_load(text)
+    assert list(workflow[True]) == ["workflow_dispatch"]  # YAML reads the key `on` as true
+    build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
+    assert "permissions" not in build
+    assert any(step.get("run") == "make release-check" for step in build["steps"])
+    assert publish["permissions"] == {"id-token": "write"}
+    assert not any("run" in step for step in publish["steps"])
