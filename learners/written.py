@@ -1,4 +1,4 @@
-"""Whether a class is one of ours as we wrote it, down to what its methods call."""
+"""Whether a class is one of ours as we wrote it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from types import (
     MethodDescriptorType,
     WrapperDescriptorType,
 )
-from typing import Any
 
 _ROOT = __name__.rpartition(".learners.")[0]
 _ROOMS = (f"{_ROOT}.learners.", f"{_ROOT}.mechanisms.", f"{_ROOT}.errors")
@@ -33,18 +32,12 @@ _TEXT = """
 BOOKKEEPING = frozenset(_TEXT.split())
 #: What stands before every attribute of an object.
 _HOOKS = {"__getattr__", "__getattribute__", "__class__"}
-#: A place, a name in it, and what we wrote there; without a name, all the names of a class.
-_Written = tuple[Mapping[str, object], str, object]
-#: A place, those of its names that matter, what we wrote at each, and all the names that a class had, or None.
-_Place = tuple[Mapping[str, object], tuple[str, ...], tuple[object, ...], frozenset[str] | None]
-
-
-#: What else a class of ours may hold that can be called or bound.
+#: What a class of ours may hold beside functions that can be called or bound.
 _HARMLESS = (type, BuiltinFunctionType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType)
 
 
 class _ReplacedError(Exception):
-    """Something beneath the class is not ours."""
+    """An attribute of the class is not ours."""
 
 
 def playing(names: Iterable[str]) -> set[str]:
@@ -58,61 +51,63 @@ def in_our_rooms(kind: type) -> bool:
 
 
 def is_written(kind: type) -> bool:
-    """Tell whether a class is found in a module of ours and nothing beneath it was replaced.
+    """Tell whether a class is the one that a module of ours holds, and no attribute of it was replaced.
 
-    Beneath it are its methods and those of its bases, the functions and classes of ours that their code names, and so
-    on. Names are not believed: a class must be the one that our module holds, a function must have been compiled
-    there. What is not looked into: attributes of NumPy and SciPy, and code that was made to pass.
+    The same must be true of its bases, and of the classes that its methods name. Names are not believed: a function
+    must have been compiled in the class that has it. What is not looked into: functions beneath these methods, and
+    code that was made to pass.
     """
     if not in_our_rooms(kind):
         return False
     try:
-        beneath = _beneath(kind)
+        attributes = _attributes(kind)
     except _ReplacedError:
         return False
-    # Asked at every look at an ability, of hundreds of names: in loops of the interpreter's own.
+    # Asked at every look at an ability, of many names: in loops of the interpreter's own.
     return all(
-        all(map(is_, map(place.get, names), values)) and (every is None or _has_the_names(place, every))
-        for place, names, values, every in beneath
+        all(map(is_, map(vars(owner).get, held), held.values())) and not playing(vars(owner).keys() ^ names)
+        for owner, held, names in attributes
     )
 
 
-def _has_the_names(place: Mapping[str, object], every: frozenset[str]) -> bool:
-    """Tell whether a class has the names that it had, but for those that do not matter to play."""
-    return place.keys() == every or playing(place.keys() ^ every) == set()
-
-
 @cache  # a failure is not kept: what was replaced may be put back
-def _beneath(kind: type) -> tuple[_Place, ...]:
-    written: dict[tuple[int, str], _Written] = {}
-    _visit_class(kind, written)
-    places: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
-    for (holder, _), (place, name, value) in written.items():
-        places.setdefault(holder, (place, {}))[1][name] = value
-    every = {holder: names.pop("", None) for holder, (_, names) in places.items()}
-    return tuple((place, tuple(names), tuple(names.values()), every[i]) for i, (place, names) in places.items())
+def _attributes(kind: type) -> tuple[tuple[type, dict[str, object], frozenset[str]], ...]:
+    """Return a class, its bases and the classes that their methods name, each with its attributes and all its names.
 
-
-def _visit_class(kind: type, written: dict[tuple[int, str], _Written]) -> None:
-    for owner in kind.__mro__:
-        if vars(owner).get("_is_protocol", False):
-            continue
-        trusted = owner.__module__.partition(".")[0] in _TRUSTED
-        module = vars(sys.modules.get(owner.__module__, sys))
-        if not (trusted or owner.__module__.startswith(_ROOMS)) or module.get(owner.__qualname__) is not owner:
-            raise _ReplacedError(owner.__qualname__)
-        if trusted:
-            continue
-        written[id(owner), ""] = (vars(owner), "", frozenset(vars(owner)))
-        for name, value in vars(owner).items():
-            if name in BOOKKEEPING - {"__post_init__"} or (id(owner), name) in written:
+    Raises
+    ------
+    _ReplacedError
+        If one of them is not ours.
+    """
+    ours: dict[type, tuple[type, dict[str, object], frozenset[str]]] = {}
+    named = [kind]
+    while named:
+        for owner in named.pop().__mro__:
+            if owner in ours or vars(owner).get("_is_protocol", False):
                 continue
-            written[id(owner), name] = (vars(owner), name, value)
-            for function in _functions(value):
-                if isinstance(value, staticmethod):  # a function of the module, under a name of the class
-                    _visit_named(function, name, written)
-                elif not _is_trusted(function):  # as enumerations have
-                    _visit_function(function, module, f"{owner.__qualname__}.{name}", written)
+            trusted = owner.__module__.partition(".")[0] in _TRUSTED
+            module = vars(sys.modules.get(owner.__module__, sys))
+            if not (trusted or owner.__module__.startswith(_ROOMS)) or module.get(owner.__qualname__) is not owner:
+                raise _ReplacedError(owner.__qualname__)
+            if trusted:
+                continue
+            held = {name: value for name, value in vars(owner).items() if name not in BOOKKEEPING - {"__post_init__"}}
+            ours[owner] = owner, held, frozenset(vars(owner))
+            for code in _codes(owner, held, module):
+                classes = (module[name] for name in names_in(code) if isinstance(module.get(name), type))
+                named += (value for value in classes if value.__module__.startswith(_ROOMS))
+    return tuple(ours.values())
+
+
+def _codes(owner: type, held: Mapping[str, object], module: Mapping[str, object]) -> Iterator[CodeType]:
+    """Yield the code of a class's functions; raise _ReplacedError for one that was not compiled in it."""
+    for name, value in held.items():
+        for function in _functions(value):
+            home, code = function.__globals__, function.__code__
+            if home is module and code.co_qualname == f"{owner.__qualname__}.{name}":
+                yield code
+            elif str(home.get("__name__", "")).partition(".")[0] not in _TRUSTED:  # as enumerations have
+                raise _ReplacedError(code.co_qualname)
 
 
 def _functions(value: object) -> Iterator[FunctionType]:
@@ -128,35 +123,6 @@ def _functions(value: object) -> Iterator[FunctionType]:
             yield part
         elif (callable(part) or hasattr(part, "__get__")) and not isinstance(part, _HARMLESS):
             raise _ReplacedError(repr(part))
-
-
-def _visit_function(
-    function: FunctionType, module: Mapping[str, object], name: str, written: dict[tuple[int, str], _Written]
-) -> None:
-    if function.__globals__ is not module or function.__code__.co_qualname != name:
-        raise _ReplacedError(name)
-    for named in set(names_in(function.__code__)) & module.keys():
-        if (id(module), named) not in written:
-            written[id(module), named] = (module, named, module[named])
-            _visit_named(module[named], named, written)
-
-
-def _visit_named(value: object, name: str, written: dict[tuple[int, str], _Written]) -> None:
-    """Visit what a name of a module stands for: a function or class of ours. Modules and constants are let be."""
-    value = getattr(value, "__wrapped__", value)
-    if isinstance(value, type) and value.__module__.startswith(_ROOMS):
-        _visit_class(value, written)
-    elif isinstance(value, FunctionType) and not _is_trusted(value):
-        home = vars(sys.modules.get(value.__globals__.get("__name__", ""), sys))
-        if not home.get("__name__", "").startswith(_ROOMS):
-            raise _ReplacedError(name)
-        _visit_function(value, home, value.__code__.co_qualname, written)
-    elif isinstance(value, type) and value.__module__.partition(".")[0] not in _TRUSTED:
-        raise _ReplacedError(name)
-
-
-def _is_trusted(function: FunctionType) -> bool:
-    return str(function.__globals__.get("__name__", "")).partition(".")[0] in _TRUSTED
 
 
 def names_in(code: CodeType) -> Iterator[str]:

@@ -260,20 +260,3 @@ class LegibleRecord(RunRecord, total=False):
     """A record with every field that the reports name."""
 
     findings: list[Said]
-
-
-class SmokeRecord(TypedDict, total=False):
-    """What `overclaim smoke` prints: the audit of a single run."""
-
-    name: str
-    claimed: "ClaimedJson"
-    verdict: str
-    reason: Reason | None
-    epsilon_lower: float
-    confidence: float
-    rounds: int
-    right: int
-    guesses: int
-    canaries: int
-    seed: int
-    p_value: float

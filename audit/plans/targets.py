@@ -97,7 +97,7 @@ class MechanismError(ValueError):
 
 
 def learners_only(what: str, target: str) -> MechanismError:
-    """Return the error that something is for learners, such as "smoke tests", and what audits the mechanism."""
+    """Return the error that something is for learners, such as "regret measures", and what audits the mechanism."""
     inputs = " --epsilon 1 --left JSON --right JSON" if ":" in target else ""
     error = MechanismError(f"{what} learners only, and {target} is a mechanism")
     return hinted(error, f"overclaim check {target}{inputs}")

@@ -13,7 +13,7 @@ from ...mechanisms.parameters import check_positive
 from ..abilities import owns
 from ..problems.barriers import Barrier, ClosedForms
 from ..problems.domains import signs
-from ..problems.polytope import minimise
+from ..problems.newton import minimise
 from ..protocol import FeedbackKind, LearnerError
 
 
@@ -64,7 +64,7 @@ class Scrible:
     Parameters
     ----------
     barrier : Barrier
-        The domain: `BallBarrier`, `BoxBarrier`, `SimplexBarrier`, `PolytopeBarrier`, or a class with the same members.
+        The domain: `BallBarrier`, `BoxBarrier`, `SimplexBarrier`, or a class with the same members.
     eta : float
         Learning rate, positive.
 

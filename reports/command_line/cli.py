@@ -6,7 +6,7 @@ import os
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,9 +27,7 @@ from .options import (
     JSON,
     LEVELS,
     MEASURE,
-    NEIGHBOURS,
     ROWS,
-    SETTING,
     SURFACE,
     WHERE,
     check_levels,
@@ -39,13 +37,11 @@ from .options import (
 from .regret import regret
 from .running import audited, cluster_of, exit_code, resumable
 from .scores import scores, write_plot
-from .task_options import check_canaries, check_shrink, prepared_learner, task_of, warn_of_few
+from .task_options import check_canaries, check_shrink, task_of, warn_of_few
 from .trace_command import trace
 
 if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
-    from ...mechanisms.claim import ClaimedJson
-    from ..record_types import SmokeRecord
 
 
 #: What `init` writes, and the hook and the action read.
@@ -174,39 +170,6 @@ def check(
         say(f"overclaim: {line}", err=True)
     lines = to_text(record) if as_json else claim_lines(record, quiet=quiet, verbose=verbose)
     say(lines, nl=not as_json, styled=not as_json)
-    return VERDICTS[record["verdict"]]
-
-
-@main.command()
-@click.argument("target")
-@CLAIMED
-@option("rounds", default=1000, help="Rounds that are played, each with a hidden bit")
-@SETTING
-@NEIGHBOURS
-@several("seed", "confidence", "quiet")
-@JSON
-@playing_command
-def smoke(target: str, seed: int, confidence: float, quiet: bool, as_json: bool, **choices: Any) -> int:
-    """Test one claim about the learner TARGET with a single long run, in seconds; `check` measures it.
-
-    A hidden fair bit decides each round's loss, and the attack guesses the bits from the actions (Steinke et al.
-    2023). It holds for linear losses that do not adapt to the actions. A learner that adds many losses up survives
-    it, whatever its epsilon.
-    """
-    from ...audit.canaries.one_run import smoke_test
-    from ...audit.execution.progress import stage
-    from ..formats.smoke_lines import smoke_lines
-
-    task = task_of(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
-    with own_process():
-        prepared = prepared_learner(task, "smoke tests")
-        with stage(f"playing {prepared.rounds:,} rounds"):
-            outcome = smoke_test(
-                prepared.target, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
-            ).to_json()
-    claimed: ClaimedJson = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
-    record = cast("SmokeRecord", {"name": target, "claimed": claimed, **outcome})
-    say(json_text(record, indent=1) if as_json else smoke_lines(record, quiet=quiet), styled=not as_json)
     return VERDICTS[record["verdict"]]
 
 

@@ -15,6 +15,8 @@ from ..sanitise import visible_line
 
 #: What click says of a value that is not of a parameter's type.
 _UNFIT = re.compile(r"(.*) is not (?:a valid \w+|one of|in the range)\b", re.DOTALL)
+#: Commands of earlier versions, and what does their job.
+REMOVED_COMMANDS = {"smoke": "overclaim check TARGET, or overclaim scores FILE --design one-run"}
 #: Letters of a line: of a longer one the beginning and the end are shown.
 _MOST, _HEAD, _TAIL = 1200, 800, 300
 
@@ -122,6 +124,8 @@ def _usage(error: click.UsageError, ctx: click.Context | None) -> tuple[str, str
         return _unfit(error, error.param, ctx)
     message = error.format_message().rstrip(".")
     if (word := re.search(r"[Nn]o such command '?([^']*)", message)) and isinstance(ctx and ctx.command, click.Group):
+        if word[1] in REMOVED_COMMANDS:
+            return f"{word[1]} was removed in 0.3.0", REMOVED_COMMANDS[word[1]]
         commands = ctx.command.list_commands(ctx) if ctx and isinstance(ctx.command, click.Group) else []
         return f"no such command: {word[1]}", did_you_mean(word[1], commands, "overclaim ")
     message = re.sub(r"'(--[\w-]+)'", r"\1", message)

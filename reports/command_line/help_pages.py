@@ -21,7 +21,6 @@ COMMANDS = {
         "check": "Test one claim about a learner or a mechanism",
         "run": "Test all claims of a plan, or of the built-in catalogue",
         "scores": "Test a claim by the scores of a training's canaries",
-        "smoke": "Take a first look at a learner: one long run, seconds",
     },
     "Understand a result": {
         "trace": "Show where noise is added and the epsilon that it costs",

@@ -30,7 +30,7 @@ def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, 
 
 
 def prepared_learner(task: Task, what: str) -> Prepared:
-    """Return what a task prepares; raise ValueError for a mechanism: `what`, as in "smoke tests", is for learners."""
+    """Return what a task prepares; raise ValueError for a mechanism: `what` is for learners."""
     from ...audit.plans.targets import MechanismError, learners_only
 
     if task.is_mechanism:

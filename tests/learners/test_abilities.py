@@ -34,7 +34,6 @@ from overclaim.learners.abilities import (
     owns,
     select,
 )
-from overclaim.learners.bandits.htinf import Htinf
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.planted import planted_learners
 from overclaim.learners.problems.advice import graded_advice
@@ -286,18 +285,13 @@ def test_a_part_that_is_not_ours_ends_closed_forms(learner):
 def test_a_class_that_was_patched_is_not_ours(owner, name, learner, early, monkeypatch):
     """Before the first look at it, and after."""
     if early:
-        importlib.import_module("overclaim.learners.written")._beneath.cache_clear()
+        importlib.import_module("overclaim.learners.written")._attributes.cache_clear()
     else:
         assert is_ours(learner)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, lambda *args: None)
         assert not is_ours(learner)
     assert is_ours(learner)
-
-
-def test_a_patched_function_beneath_a_class_is_seen(monkeypatch):
-    monkeypatch.setattr("overclaim.learners.bandits.htinf.tsallis_weights", lambda *args: None)
-    assert not is_ours(Htinf(arms=2))
 
 
 def test_planted_faults_do_not_inherit_abilities():

@@ -9,8 +9,6 @@ import pytest
 from scipy import special
 
 from overclaim import Claim, falsify, falsify_mechanism
-from overclaim.audit.canaries import one_run
-from overclaim.audit.canaries.one_run import smoke_test
 from overclaim.audit.execution.execution import Execution
 from overclaim.audit.laws.exact import NotExactError
 from overclaim.audit.laws.exact_levels import exact_level, level_of_gaussian
@@ -103,13 +101,10 @@ def test_the_blind_spot_is_found_in_the_claims_own_measure():
     assert dict(result.blind_spot.bounds)[result.blind_spot.factor] > 1.0
 
 
-def test_what_is_not_done_in_other_measures_is_refused_in_one_line_before_a_run_is_played(monkeypatch):
+def test_what_is_not_done_in_other_measures_is_refused_in_one_line_before_a_run_is_played():
     learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
     with pytest.raises(ValueError, match="stop must be budget for a claim in another measure than epsilon"):
         falsify(learner, Claim(measure=GDP(1.0)), rounds=2, runs=1000, stop="early")
-    monkeypatch.setattr(one_run, "play_rounds", lambda *game, **how: pytest.fail("played"))
-    with pytest.raises(ValueError, match="one run tests claims of an epsilon"):
-        smoke_test(learner, Claim(measure=ZCDP(1.0)), rounds=100)
 
 
 @pytest.mark.slow(reason="several whole audits")

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import strategies as st
 
 from overclaim import Claim, Pair, Verdict, check_learner, check_regret, falsify
-from overclaim.audit.canaries.one_run import smoke_test
 from overclaim.audit.play.learner_mechanism import LearnerMechanism, RoundsPair
 from overclaim.audit.play.mechanism_runs import run_block
 from overclaim.audit.play.transcripts import play
@@ -383,10 +382,9 @@ class NeedsBatched(Shows):
         lambda learner: audit(learner, left=FIRST, right=[FIRST[0], SECOND[1]], runs=200),
         check_learner,
         lambda learner: check_regret(learner, lambda rounds: 1.0, rounds=16, arms=2),
-        lambda learner: smoke_test(as_learner(learner, arms=2, rounds=16), Claim(epsilon=1.0), rounds=16),
         lambda learner: traces(as_learner(learner, arms=2, rounds=2), Pair(FIRST, SECOND[:1] + FIRST[1:])),
     ],
-    ids=["falsify", "sides", "check", "regret", "smoke", "traces"],
+    ids=["falsify", "sides", "check", "regret", "traces"],
 )
 def test_a_learner_that_needs_contexts_is_told_where_they_come_from(learner, play):
     """It ended in its own AttributeError, or KeyError, alone."""

@@ -244,7 +244,7 @@ def test_a_whole_number_of_an_older_record_is_the_same_claim(record):
     assert [old["measure"]["mu"] for _, old in pairs] == [2, 1]
 
 
-@pytest.mark.parametrize("command", ["smoke", "trace", "power"])
+@pytest.mark.parametrize("command", ["trace", "power"])
 def test_a_claim_has_all_its_digits_whatever_the_command(command):
     target = ["--runs", "1000"] if command == "power" else ["agarwal-singh/reduction-threshold", "--rounds", "4"]
     claimed = ["--epsilon", "1.23456789", "--delta", "0.0123456789"]

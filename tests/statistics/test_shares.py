@@ -17,7 +17,6 @@ from overclaim.audit.statistics.events import UNUSED, Counts, Event
 from overclaim.learners import Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
-from overclaim.mechanisms.philox import CounterDraws
 from overclaim.mechanisms.view import ACTIONS
 from overclaim.tests.support.command_line import overclaim
 
@@ -54,13 +53,12 @@ def test_a_share_that_no_certificate_allows(method, sides, share):
         Event(*sides, method, share)
 
 
-@pytest.mark.parametrize("kind", [Draws, CounterDraws])
-def test_labels_keep_their_share(kind):
+def test_labels_keep_their_share():
     """400,000 labels: within their 1e-7 binomial bounds."""
-    labels = kind(3).labels(400_000, 0.1)
+    labels = Draws(3).labels(400_000, 0.1)
     low, high = stats.binom.ppf([0.5e-7, 1 - 0.5e-7], labels.size, 0.1)
     assert low <= np.count_nonzero(labels) <= high
-    np.testing.assert_array_equal(kind(3).labels(100), kind(3).labels(100, 0.5))
+    np.testing.assert_array_equal(Draws(3).labels(100), Draws(3).labels(100, 0.5))
 
 
 def test_an_event_of_one_world_gives_the_other_more_runs():

@@ -144,7 +144,7 @@ def test_without_noise_a_finite_claim_is_audited_and_regret_is_measured():
     assert json.loads(overclaim("regret", *words).output)["bound_verdict"] in {"HOLDS", "VACUOUS", "UNDECIDED"}
 
 
-@pytest.mark.parametrize("command", ["check", "smoke", "exact", "trace", "regret"])
+@pytest.mark.parametrize("command", ["check", "exact", "trace", "regret"])
 def test_losses_that_are_given_twice_are_refused(command):
     """Those of `--set` were played, whatever `--losses` said."""
     words = ["agarwal-singh/reduction-threshold", "--losses", "unit", "--set", "losses=symmetric"]
@@ -207,6 +207,10 @@ def test_bad_options(words, message):
     ("words", "message"),
     [
         (["check"], "TARGET is missing\n  hint:  main check --help shows the options"),
+        (
+            ["smoke", "x", "--epsilon", "1"],
+            "smoke was removed in 0.3.0\n  hint:  overclaim check TARGET, or overclaim scores FILE --design one-run",
+        ),
         (["chekc"], "no such command: chekc\n  hint:  did you mean overclaim check?"),
         (["--sead"], "no such option: --sead"),
         (["power", "--epsilon", "one"], "--epsilon must be a number, got 'one'"),

@@ -101,8 +101,8 @@ def test_an_error_says_what_where_and_what_to_do(own, words):
 
 
 def test_a_hint_names_options_of_the_command_alone(own):
-    """`smoke` has no `--raising`; `check` has, and `--global-random` too."""
-    crash = overclaim("smoke", "my.py:Crash", "--epsilon", 1, "--rounds", 20)
+    """`regret` has no `--raising`; `check` has, and `--global-random` too."""
+    crash = overclaim("regret", "my.py:Crash", "--rounds", 20)
     last = "  hint:  OVERCLAIM_TRACEBACK=1 prints the traceback. No verdict was reached."
     assert (crash.exit_code, crash.stderr.splitlines()[-1]) == (4, last)
     called = overclaim("check", "my.py:shared", "--epsilon", 1, "--left", "[1]", "--right", "[2]", "--runs", 200)
@@ -110,9 +110,9 @@ def test_a_hint_names_options_of_the_command_alone(own):
 
 
 def test_a_mechanism_is_told_which_command_audits_it(own):
-    smoke = overclaim("smoke", "my.py:count", "--epsilon", 1)
-    assert smoke.stderr.splitlines() == [
-        "overclaim: error: smoke tests learners only, and my.py:count is a mechanism",
+    regret = overclaim("regret", "my.py:count")
+    assert regret.stderr.splitlines() == [
+        "overclaim: error: regret measures learners only, and my.py:count is a mechanism",
         "  hint:  overclaim check my.py:count --epsilon 1 --left JSON --right JSON",
     ]
 

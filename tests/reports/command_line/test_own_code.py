@@ -141,7 +141,7 @@ def test_a_mechanism_asked_for_wrongly(tmp_path, name, options, message):
     refused(check(f"{file}:{name}", *options), message)
 
 
-@pytest.mark.parametrize("command", ["smoke", "exact", "check"])
+@pytest.mark.parametrize("command", ["exact", "check"])
 def test_what_takes_a_mechanisms_inputs_is_named(tmp_path, command):
     """Also by commands that take none."""
     file = tmp_path / "mine.py"
@@ -191,9 +191,7 @@ class Stated:
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "command", [["exact", "--rounds", "2"], ["smoke", "--rounds", "9"], ["regret", "--rounds", "9"]]
-)
+@pytest.mark.parametrize("command", [["exact", "--rounds", "2"], ["regret", "--rounds", "9"]])
 def test_nor_does_what_it_prints_while_its_law_or_its_losses_are_computed(tmp_path, command):
     (tmp_path / "mine.py").write_text(STATED)
     words = [command[0], "mine.py:Stated", *command[1:], "--json"] + ["--epsilon", "1"] * (command[0] != "regret")
@@ -430,7 +428,7 @@ def test_the_claim_of_a_mechanism_of_the_zoo(target, words, claimed, code):
     assert result.exit_code == code, result.output
 
 
-@pytest.mark.parametrize("command", ["exact", "regret", "smoke"])
+@pytest.mark.parametrize("command", ["exact", "regret"])
 def test_what_needs_a_learner_refuses_mechanisms(command):
     refused(overclaim(command, "mechanisms/laplace"), "mechanisms/laplace is a mechanism")
 

@@ -168,7 +168,7 @@ def test_bad_rounds_are_one_line(folder, words, message):
     refused(check("my.py:Clicks", *words, "--runs", 1000), message)
 
 
-@pytest.mark.parametrize("command", ["trace", "smoke", "exact"])
+@pytest.mark.parametrize("command", ["trace", "exact"])
 def test_other_commands_take_no_rounds(folder, command):
     more = [] if command == "exact" else ["--epsilon", 1]
     done = overclaim(command, "my.py:Clicks", *more, "--inputs", "rounds.json")

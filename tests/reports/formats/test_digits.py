@@ -15,7 +15,6 @@ from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.regret_lines import regret_lines
 from overclaim.reports.formats.run_lines import run_lines
 from overclaim.reports.formats.sarif import sarif
-from overclaim.reports.formats.smoke_lines import smoke_lines
 from overclaim.reports.reading import exact_words, reason_words
 
 
@@ -116,6 +115,3 @@ def test_what_is_at_most_or_at_least_is_rounded_that_way_in_every_sentence(betwe
     assert [exact_words({**claim, "exact_epsilon": value}) for value in (4.4e-16, 1e-8)] == ["0", "1e-08"]
     low = {"verdict": "UNDERPOWERED", "reason": "low power", "exact_epsilon": None, "blind_spot": spot}
     assert "true up to 5.84 times" in reason_words({**claim, **low})
-    smoke = {"claimed": {"epsilon": 1.0000001, "delta": 0.0}, "confidence": 0.99, "verdict": "FALSIFIED", "name": "x"}
-    smoke |= {"epsilon_lower": 1.00000015, "rounds": 9, "right": 9, "guesses": 9, "p_value": 0.001}
-    assert "claimed epsilon 1.0000001; epsilon is at least 1.00000015 (" in smoke_lines(smoke)

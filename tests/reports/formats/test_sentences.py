@@ -11,7 +11,6 @@ from overclaim.reports.formats import sentences
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.input_words import beside_each_other, inputs_words
 from overclaim.reports.formats.layout import COMMAND, MOST, WIDTH, labelled
-from overclaim.reports.formats.smoke_lines import smoke_lines
 
 GOLDEN = Path(__file__).resolve().parents[3] / "benchmarks" / "golden" / "record.json"
 LABELS = "Claimed by, Evidence, Canaries, Assumes, Inputs, Simplest, Cause, Fix, Power, Meaning, Next, Reproduce"
@@ -230,18 +229,6 @@ def test_labels_are_shortened_before_they_are_left_out_and_a_command_never():
     assert lines[-1] == f"Reproduce   {'word ' * 60}".rstrip()
     assert lines[1].startswith("Evidence")  # "Claimed by" went first
     assert all(line.endswith(" ...") for line in lines[1:-1])
-
-
-@pytest.mark.parametrize("verdict", ["FALSIFIED", "SURVIVED"])
-def test_a_smoke_test_says_what_the_claim_allows_and_what_measures_it(verdict):
-    smoke = {"name": "my.py:Tally", "claimed": {"epsilon": 1.0, "delta": 0.0}, "verdict": verdict, "confidence": 0.99}
-    smoke |= {"epsilon_lower": 1.2199, "rounds": 1000, "right": 249, "guesses": 301, "p_value": 5.75e-5}
-    lines = click.unstyle(smoke_lines(smoke)).split("\n")
-    assert lines[0] == f"{verdict}  my.py:Tally: claimed epsilon 1; epsilon is at least 1.21 (99% confidence)"
-    sampling = " (within sampling error)" if verdict == "SURVIVED" else ""
-    says = "Evidence    82.7% of 301 guesses are right in one run of 1,000 rounds; epsilon 1 allows 73.1%"
-    assert " ".join(" ".join(lines[1:-1]).split()).startswith(" ".join(f"{says}{sampling} (p-value".split()))
-    assert lines[-1] == "Next        overclaim check my.py:Tally --epsilon 1 measures it with many runs"
 
 
 def test_survived_is_never_green():

@@ -1,4 +1,4 @@
-"""The one-run audit: its oracle, its laws, and its error on exactly private randomised response."""
+"""Bounds from one run: their oracle, its laws, and its error on exactly private randomised response."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from overclaim.audit.canaries import one_run
-from overclaim.audit.statistics.bounds import intervals
+from overclaim.audit.statistics.bounds import intervals, one_run
 from overclaim.tests.support.refusals import refusals
 
-ROWS = json.loads((Path(__file__).parents[1] / "data" / "statistics.json").read_text())["rows"]
+ROWS = json.loads((Path(__file__).parents[2] / "data" / "statistics.json").read_text())["rows"]
 
 
 def test_p_values_agree_with_the_oracle():
