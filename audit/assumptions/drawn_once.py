@@ -43,7 +43,13 @@ _PUSHED_OUT = (
 )
 
 
-def check_not_drawn_once(learner: object, play: Callable[[int, int | None], object], *, shows: bool = False) -> None:
+def check_not_drawn_once(
+    learner: object,
+    play: Callable[[int, int | None], object],
+    *,
+    shows: bool = False,
+    blocks: Sequence[int] = DRAWN_BLOCKS,
+) -> None:
     """Play a learner or a mechanism for the first time; raise LearnerError if what its runs share keeps what it drew.
 
     What is filled in once may be a table. So it is emptied, and the learner plays on the first draws again, then on
@@ -57,6 +63,8 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
         Plays a block of that number, with so many runs if that is said.
     shows : bool
         Whether what `play` returns can be compared, and a draw that is kept must show in it: a statistic does not.
+    blocks : sequence of int
+        The blocks of other draws.
     """
     before = walked(learner)
     memo, shared = not_copied(before)
@@ -84,8 +92,8 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
         nonlocal filled
         same, shown = emptied(LearnerBlock.UNWATCHED, None)
         again = [name for name in watched if _alike(found[name], same.get(name))]
-        for block in DRAWN_BLOCKS:
-            other, _ = emptied(block, None if block == DRAWN_BLOCKS[0] else _FEW)
+        for block in blocks:
+            other, _ = emptied(block, None if block == blocks[0] else _FEW)
             # What it begins with may be one of the outcomes.
             new = {name for name in other if was.get(name) != other[name][1]}
             filled = [name for name in watched if name in filled or name in new]
@@ -109,7 +117,7 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
         raise LearnerError(_DRAWN.format(name_of(learner), name, place_of_state(learner)))
 
 
-def check_caches(learner: object, play: Callable[[int, int], object]) -> None:
+def check_caches(learner: object, play: Callable[[int, int], object], *, blocks: Sequence[int] = DRAWN_BLOCKS) -> None:
     """Raise LearnerError if what a cache of a user's function keeps was drawn: answers that other draws change.
 
     Nobody can read such a cache, but it can be emptied. Then it is filled on other draws, and the first are played on
@@ -119,6 +127,8 @@ def check_caches(learner: object, play: Callable[[int, int], object]) -> None:
     ----------
     play : callable
         Plays a block of that number with so many runs, and returns what can be compared.
+    blocks : sequence of int
+        The blocks of other draws.
     """
     caches = [cache for cache in walked(learner).caches.values() if cache.cache_info().currsize]
 
@@ -130,7 +140,7 @@ def check_caches(learner: object, play: Callable[[int, int], object]) -> None:
     if not caches:
         return
     alone = emptied(LearnerBlock.UNWATCHED)
-    for block in DRAWN_BLOCKS:
+    for block in blocks:
         emptied(block)
         shown, again = (play(LearnerBlock.UNWATCHED, _PLAYED) for _ in range(2))
         if alone != shown == again:  # what differs again has another cause, which the checks to come name

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from collections.abc import Callable, Sequence
 from types import FunctionType
 
 import numpy as np
@@ -34,6 +35,7 @@ from ..play.transcripts import BLOCK, play
 from ..statistics.events import Event
 from .blocks import (
     ALONE_BLOCKS,
+    DRAWN_BLOCKS,
     ONE_BY_ONE_BLOCKS,
     SHARED,
     SHARED_BLOCKS,
@@ -68,7 +70,7 @@ _BEYOND = 64
 _FEW = 8
 
 _STATE = (
-    "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator alone "
+    "the same draws gave other outputs, or were used up differently: a {} must draw from its generator alone "
     "and keep no state"
 )
 _STATE_CURES = GLOBAL_CURE, f"{OS_CURE}, or whose last digits vary, as those of sums on a GPU may"
@@ -103,8 +105,29 @@ def check_replay(
     _played(mechanism, pair, seed, MechanismBlock.BETWEEN, 1)
     again = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
     if first != again or before not in (None, first):
-        raise hinted(LearnerError(_STATE), *_STATE_CURES)
+        raise state_error("mechanism", *_STATE_CURES)
     return first
+
+
+def state_error(kind: str, *cures: str) -> LearnerError:
+    """Return the error about what keeps state or draws from elsewhere: a mechanism, or a training."""
+    return hinted(LearnerError(_STATE.format(kind)), *cures)
+
+
+def check_nothing_kept(
+    mechanism: object, play: Callable[[int, int | None], object], *, blocks: Sequence[int] = DRAWN_BLOCKS
+) -> None:
+    """Raise LearnerError if what all calls share keeps what it drew; `play` makes the first call of all.
+
+    Parameters are those of `check_not_drawn_once`.
+    """
+    try:
+        check_not_drawn_once(mechanism, play, shows=True, blocks=blocks)
+        check_caches(mechanism, play, blocks=blocks)
+    except LearnerError:
+        raise
+    except Exception:  # such as a connection, which cannot be looked into: then this check is left out
+        pass
 
 
 def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
@@ -118,13 +141,7 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
         # One run before the others: it raises for outputs that cannot be encoded, and none else was made in vain.
         return [_played(mechanism, pair, seed, block + _BEYOND, runs) for runs in (1, few or _FEW)]
 
-    try:
-        check_not_drawn_once(mechanism, play, shows=True)
-        check_caches(mechanism, play)
-    except LearnerError:
-        raise
-    except Exception:  # such as a connection, which cannot be looked into: then this check is left out
-        pass
+    check_nothing_kept(mechanism, play)
     first = _played(mechanism, pair, seed, MechanismBlock.FIRST, 1)
     if twin is None:
         return
@@ -132,7 +149,7 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
         _played(twin, pair, seed, block, _FEW)
     alike = _played(twin, pair, seed, MechanismBlock.FIRST, 1) == first
     if not alike or len({_played(one, pair, seed, MechanismBlock.AFTERWARDS, _FEW) for one in (twin, mechanism)}) > 1:
-        raise hinted(LearnerError(_STATE), *_STATE_CURES)
+        raise state_error("mechanism", *_STATE_CURES)
 
 
 def _copy(mechanism: object) -> object:

@@ -1,7 +1,8 @@
 """Audit a training by canaries of ours: coins decide which are in its data, and its scores tell whether they show.
 
 Each training has coins of its own, and a canary touches one training: then the counts of several add up, as if all
-canaries had shared one.
+canaries had shared one. That holds of trainings that leave nothing behind for each other, which is checked as it is of
+mechanisms.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,16 @@ from numpy.typing import NDArray
 from ...learners.blame import at_play, blaming, name_of, raised
 from ...learners.checks import check_whole
 from ...learners.protocol import LearnerError
+from ...learners.scalar import GLOBAL_CURE
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Stage
+from ..assumptions.blocks import DRAWN_BLOCKS, LearnerBlock, draws_of
+from ..assumptions.independence import check_nothing_kept, state_error
 from ..encoding.objects import plain
 from ..execution.execution import HERE, Budget, Execution
 from ..execution.workers import in_parallel
 from ..play.unseeded import OnGlobals
-from ..statistics.canary_scores import CanaryScores, ceiling, needed
+from ..statistics.canary_scores import CanaryScores, needed, refuted
 from ..statistics.canary_words import INDEPENDENT, ONE_RUN, Design, ScoresJson, needed_words
 from ..statistics.score_certificates import score_certificate
 from ..verdicts.verdict import Result
@@ -32,6 +36,13 @@ from .score_audit import check_scored, concluded
 
 Training = Callable[[NDArray[np.bool_], np.random.Generator], object]
 _Floats = NDArray[np.float64]
+#: The scores of a training, and the next number of its generator.
+_Played = tuple[_Floats, float]
+#: Blocks of other draws: a training may take minutes, and noise that it keeps differs on any of them.
+OTHER_DRAWS = DRAWN_BLOCKS[:2]
+SEED_CURE = "seed other generators from rng; what cannot be seeded brings its scores: `overclaim scores FILE`"
+#: The stage that says that all trainings were checked.
+_CHECKED = "training/checked"
 
 
 @blaming
@@ -63,20 +74,21 @@ def audit_training(
     ValueError
         For numbers below 1.
     LearnerError
-        If a training raises, or does not return a score for each canary.
+        If a training raises, does not return a score for each canary, keeps state, or draws from elsewhere: the last
+        training and the first are run again, and must give the same.
     """
     check_scored(claim)
-    began = time.perf_counter()
+    start = time.perf_counter()
     canaries, trainings = check_whole("canaries", canaries), check_whole("trainings", trainings)
     if budget.stop != "budget":
         raise ValueError("trainings are audited when all have ended: stop must be budget")
-    training = OnGlobals(training) if global_random else training
-    scores = _scores(training, budget.seed, execution, canaries, trainings)
-    coins = [_coins(budget.seed, i, canaries) for i in range(trainings)]
+    target = _Target(OnGlobals(training) if global_random else training, budget.seed, canaries, trainings)
+    scores = _scores(target, execution)
+    coins = [target.draws(i).labels(canaries) for i in range(trainings)]
     design: Design = ONE_RUN if canaries > 1 else INDEPENDENT
     all_of = np.concatenate(scores), np.concatenate(coins)
-    found = CanaryScores.of(design, *all_of, seed=budget.seed, trainings=trainings)
-    return concluded(found, claim, budget, began, attack="the training's scores")
+    canary_scores = CanaryScores.of(design, *all_of, seed=budget.seed, trainings=trainings)
+    return concluded(canary_scores, claim, budget, start, attack="the training's scores")
 
 
 def too_few_words(claim: Claim, budget: Budget, canaries: int, trainings: int) -> str:
@@ -84,56 +96,110 @@ def too_few_words(claim: Claim, budget: Budget, canaries: int, trainings: int) -
 
     It is known before any training.
     """
-    many, measure, alpha = canaries * trainings, claim.measure, budget.alpha
+    count, measure, alpha = canaries * trainings, claim.measure, budget.alpha
     design: Design = ONE_RUN if canaries > 1 else INDEPENDENT
-    if ceiling(CanaryScores.of_order(design, np.arange(many) < many // 2), measure, alpha=alpha) > measure.level:
+    perfect = CanaryScores.of_order(design, np.arange(count) < count // 2, seed=budget.seed)
+    if refuted(perfect, measure, alpha=alpha):
         return ""
     limit = score_certificate(design, measure).limit
-    known: ScoresJson = {"needed": needed(design, measure, alpha=alpha, beyond=many), "limit": limit}
-    return f"{many:,} canaries are too few to test this claim: {needed_words(known)}"
+    facts: ScoresJson = {
+        "needed": needed(design, measure, alpha=alpha, seed=budget.seed, beyond=count),
+        "limit": limit,
+    }
+    return f"{count:,} canaries are too few to test this claim: {needed_words(facts)}"
 
 
-def _coins(seed: int, index: int, canaries: int) -> NDArray[np.bool_]:
-    """Return which canaries are in the data of a training."""
-    return Draws(seed, Stage.CERTIFY, index).labels(canaries)
+@dataclass(frozen=True)
+class _Target:
+    """A training with what each of its trainings is run on."""
+
+    training: Training
+    seed: int
+    canaries: int
+    trainings: int
+
+    def draws(self, index: int) -> Draws:
+        """Return the draws of a training of the audit: its coins, and its generator."""
+        return Draws(self.seed, Stage.CERTIFY, index)
+
+    def run(self, draws: Draws, where: str = "") -> _Played:
+        """Return the scores of one training, and the next number of its generator: whether as much was drawn."""
+        name = name_of(self.training)
+        try:
+            with at_play(self.training)():
+                returned = self.training(draws.labels(self.canaries), draws.generator)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if isinstance(error, TypeError) and not _takes(self.training):
+                raise LearnerError(f"{name} cannot be called as training(included, rng): {error}") from None
+            raise raised(name, error, where) from error
+        return _checked(returned, name, self.canaries, where), draws.generator.random()
+
+    def train(self, index: int) -> _Played:
+        """Return what a training of the audit gives."""
+        return self.run(self.draws(index), f" in training {index + 1} of {self.trainings}" * (self.trainings > 1))
+
+    def check_first(self) -> _Played:
+        """Return what the first training gives; raise LearnerError if it fills in what later ones would share."""
+        first: list[_Played] = []
+
+        def play(block: int, _: int | None) -> bytes:
+            own = block == LearnerBlock.UNWATCHED
+            played = self.train(0) if own else self.run(draws_of(self.seed, block))
+            if own and not first:
+                first.append(played)
+            return _bytes_of(played)
+
+        check_nothing_kept(self.training, play, blocks=OTHER_DRAWS)
+        return first[0]
+
+    def check_again(self, played: dict[int, _Played]) -> None:
+        """Raise LearnerError unless the last training and the first give the same again, whatever ran between."""
+        for index in sorted({0, self.trainings - 1}, reverse=True):
+            scores, following = self.train(index)
+            if scores.tobytes() != played[index][0].tobytes() or following != played[index][1]:
+                raise state_error("training", GLOBAL_CURE, SEED_CURE)
 
 
-def _scores(training: Training, seed: int, execution: Execution, canaries: int, trainings: int) -> list[_Floats]:
-    """Return the scores of each training: of those that the memory knows, and of others that are run now."""
-    memory, known = execution.memory, {}
-    for i in range(trainings):
+def _bytes_of(played: _Played) -> bytes:
+    return played[0].tobytes() + np.float64(played[1]).tobytes()
+
+
+def _scores(target: _Target, execution: Execution) -> list[_Floats]:
+    """Return the scores of each training: of those that the memory has, and of others that are run now."""
+    memory, played = execution.memory, dict[int, _Played]()
+    for i in range(target.trainings):
         kept = None if memory is None else memory.recall_stage(_stage(i))
-        if isinstance(kept, bytes) and len(kept) == 8 * canaries:
-            known[i] = np.frombuffer(kept)
-    missing = [i for i in range(trainings) if i not in known]
-    run = partial(_run, training, seed, canaries, trainings)
-    label = "trainings" if execution.progress else None
-    done = in_parallel(run, missing, jobs=execution.jobs, alike=True, progress=label, cluster=execution.cluster)
-    for i, scores in zip(missing, done, strict=True):
-        known[i] = scores
+        if isinstance(kept, bytes) and len(kept) == 8 * (target.canaries + 1):
+            numbers = np.frombuffer(kept)
+            played[i] = numbers[:-1], float(numbers[-1])
+
+    def keep(index: int, result: _Played) -> None:
+        played[index] = result
         if memory is not None:
-            memory.keep_stage(_stage(i), scores.tobytes())
-    return [known[i] for i in range(trainings)]
+            memory.keep_stage(_stage(index), _bytes_of(result))
+
+    if memory is None or memory.recall_stage(_CHECKED) is None:
+        first = target.check_first()
+        if 0 not in played:
+            keep(0, first)
+    missing = [i for i in range(target.trainings) if i not in played]
+    label = "trainings" if execution.progress else None
+    done = in_parallel(
+        target.train, missing, jobs=execution.jobs, alike=True, progress=label, cluster=execution.cluster
+    )
+    for i, result in zip(missing, done, strict=True):
+        keep(i, result)
+    if memory is None or memory.recall_stage(_CHECKED) is None:
+        target.check_again(played)
+        if memory is not None:
+            memory.keep_stage(_CHECKED, b"1")
+    return [played[i][0] for i in range(target.trainings)]
 
 
 def _stage(index: int) -> str:
     return f"training/{index}"
-
-
-def _run(training: Training, seed: int, canaries: int, trainings: int, index: int) -> _Floats:
-    """Return the scores of one training."""
-    name, coins = name_of(training), _coins(seed, index, canaries)
-    where = f" in training {index + 1} of {trainings}" if trainings > 1 else ""
-    try:
-        with at_play(training)():
-            returned = training(coins, Draws(seed, Stage.CERTIFY, index).generator)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if isinstance(error, TypeError) and not _takes(training):
-            raise LearnerError(f"{name} cannot be called as training(included, rng): {error}") from None
-        raise raised(name, error, where) from error
-    return _checked(returned, name, canaries, where)
 
 
 def _checked(returned: Any, name: str, canaries: int, where: str) -> _Floats:

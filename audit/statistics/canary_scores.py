@@ -9,18 +9,19 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ...errors import must_be
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.numerics import bisect
 from .bounds.measure_bounds import corner
-from .canary_words import ASSUMED, METHOD, Design, ScoresJson
+from .canary_words import METHOD, Design, ScoresJson, assumptions
 from .events import UNUSED, Certificate, Counts, Event
 from .score_certificates import score_certificate
 
@@ -31,6 +32,8 @@ _Bools = NDArray[np.bool_]
 THRESHOLDS = 400
 #: Canaries whose coins a record keeps, at most: four of them are one letter.
 MOST_KEPT = 2**17
+#: Of the stream that orders equal scores: `score_bounds.fair_coins` draws coins from stream 1.
+LOT = 2
 #: Canaries up to which it is searched how many a perfect attack needs.
 MOST_NEEDED = 2**20
 #: p-values below this are reported as this; halvings of their logarithm; canaries up to which they are computed.
@@ -85,7 +88,7 @@ class CanaryScores:
         """Return scores sorted; equal ones in an order drawn by lot."""
         order = np.argsort(-scores, kind="stable")
         if (scores[order[1:]] == scores[order[:-1]]).any():
-            lot = np.random.default_rng([seed, 1]).permutation(scores.size)  # no stream that draws coins
+            lot = np.random.default_rng([seed, LOT]).permutation(scores.size)
             order = lot[np.argsort(-scores[lot], kind="stable")]
         return cls(design, coins[order], scores[order], seed, trainings)
 
@@ -167,7 +170,7 @@ class CanaryScores:
             "canaries": self.many,
             "inserted": self.inserted,
             "trainings": self.trainings,
-            "assumes": [*ASSUMED[self.design]],
+            "assumes": assumptions(self.design, self.trainings),
             "coins": packed.hex() if self.many <= MOST_KEPT else None,
             "digest": hashlib.sha256(packed + self.scores.tobytes()).hexdigest(),
             "roc": {"inserted": inserted.tolist(), "held_out": held_out.tolist()},
@@ -206,7 +209,7 @@ class ScoresFound:
     @property
     def assumes(self) -> tuple[str, ...]:
         """What must hold."""
-        return ASSUMED[self.design]
+        return tuple(assumptions(self.design, self.canaries.trainings))
 
     def to_json(self) -> ScoresJson:
         """Return the record's `scores`."""
@@ -243,6 +246,13 @@ def bound(canaries: CanaryScores, measure: Measure, *, alpha: float) -> float:
     return certificate.lower(order, canaries.coins, alpha=alpha, seed=canaries.seed)
 
 
+def refuted(canaries: CanaryScores, measure: Measure, *, alpha: float) -> bool:
+    """Return whether the bound is above the measure's own level."""
+    order = np.arange(canaries.many, 0, -1, dtype=np.float64)
+    certificate = score_certificate(canaries.design, measure)
+    return certificate.refutes(order, canaries.coins, alpha=alpha, seed=canaries.seed)
+
+
 def certified(canaries: CanaryScores, measure: Measure, *, alpha: float) -> Certificate:
     """Return the certificate of a claim, which rests on all scores; its counts are of the threshold that shows most.
 
@@ -271,21 +281,29 @@ def needed(design: Design, measure: Measure, *, alpha: float, seed: int = 0, bey
     beyond : int
         A number of canaries that is too small.
     """
+    return _least_perfect(design, measure, alpha, seed, max(2, beyond)) if isinstance(measure, TradeOff) else None
 
-    def most(many: int) -> float:
-        perfect = CanaryScores.of_order(design, np.arange(many) < many // 2, seed=seed)
-        return ceiling(perfect, measure, alpha=alpha)
 
-    if not isinstance(measure, TradeOff):
+@lru_cache(maxsize=8)
+def _least_perfect(design: Design, measure: TradeOff, alpha: float, seed: int, low: int) -> int | None:
+    """Return how many canaries a perfect attack needs, more than `low`: asked for before a training, and after it."""
+
+    def enough(count: int) -> bool:
+        perfect = CanaryScores.of_order(design, np.arange(count) < count // 2, seed=seed)
+        return refuted(perfect, measure, alpha=alpha)
+
+    # Fewer guesses are all right with probability alpha under randomised response, which keeps an epsilon.
+    least = math.log(alpha) / float(special.log_expit(measure.level)) if measure.is_epsilon else 0.0
+    if least > 2 * MOST_NEEDED:
         return None
-    low, high, before = max(2, beyond), 2 * max(2, beyond), -1.0
-    while (found := most(high)) <= measure.level:
-        if found < before or high > MOST_NEEDED:
+    low, high = max(low, int(least)), 2 * max(low, int(least))
+    while not enough(high):
+        if high > MOST_NEEDED:
             return None
-        low, high, before = high, 2 * high, max(before, found)
+        low, high = high, 2 * high
     while high > 1.01 * low + 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if most(middle) > measure.level else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     digits: int = 10 ** max(0, len(str(high)) - 2)
     return -(-high // digits) * digits
 
@@ -296,16 +314,16 @@ def p_value_of(canaries: CanaryScores, measure: Measure, *, alpha: float, lower:
     Where a bound takes a second, of other measures than a trade-off and of many scores, it is alpha or 1.
     """
 
-    def refuted(log_alpha: float) -> bool:
-        return bound(canaries, measure, alpha=math.exp(log_alpha)) > measure.level
+    def refutes(log_alpha: float) -> bool:
+        return refuted(canaries, measure, alpha=math.exp(log_alpha))
 
     false = lower > measure.level
     if not isinstance(measure, TradeOff) or canaries.many > MANY:
         return alpha if false else 1.0
     lowest, own, highest = math.log(SMALLEST), math.log(alpha), -1e-9
-    if false and refuted(lowest):
+    if false and refutes(lowest):
         return SMALLEST
-    if not false and not refuted(highest):
+    if not false and not refutes(highest):
         return 1.0
     low, high = (lowest, own) if false else (own, highest)
-    return math.exp(bisect(lambda log_alpha: not refuted(log_alpha), low, high, steps=HALVINGS)[1])
+    return math.exp(bisect(lambda log_alpha: not refutes(log_alpha), low, high, steps=HALVINGS)[1])

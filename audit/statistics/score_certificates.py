@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from ...mechanisms.measures.measure import Measure
 from .bounds.binomial_bounds import check_alpha
 from .bounds.rank_bounds import level_from_samples
-from .bounds.score_bounds import SHARES, check_coins, check_scores, epsilon_from_coins, fair_coins, level_from_coins
+from .bounds.score_bounds import (
+    SHARES,
+    check_coins,
+    check_scores,
+    epsilon_from_coins,
+    fair_coins,
+    level_from_coins,
+    refuted_by_coins,
+)
 from .canary_words import Design
 
 _BETS = "shares of guesses, and bets on guesses in the order of the scores"
@@ -63,6 +71,17 @@ class ScoreCertificate:
         if _is_pure(self.measure):
             return epsilon_from_coins(given, coins, alpha=alpha, seed=seed)
         return level_from_coins(self.measure, given, coins, alpha=alpha, seed=seed)
+
+    def refutes(self, scores: ArrayLike, included: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> bool:
+        """Return whether the lower bound is above the measure's own level, sooner than by computing it."""
+        measure = self.measure
+        if self.design == "one-run":
+            return refuted_by_coins(measure, scores, included, alpha=alpha, seed=seed)
+        given, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
+        if not (_is_pure(measure) and coins.any() and not coins.all()):
+            return self.lower(scores, included, alpha=alpha, seed=seed) > measure.level
+        drawn = fair_coins(given[coins], given[~coins], seed=seed)
+        return drawn is not None and refuted_by_coins(measure, *drawn, alpha=alpha, seed=seed)
 
 
 def score_certificate(design: Design, measure: Measure) -> ScoreCertificate:

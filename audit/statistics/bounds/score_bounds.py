@@ -21,6 +21,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +45,10 @@ BOTH, ONE_END = 0.9, 0.05
 MOMENTS = 300
 #: The grid of tested epsilons: 1 + epsilon grows by this factor, up to that epsilon.
 GROWTH, LAST = 1.004, 40.0
+#: Epsilons of the grid that are tested together.
+BLOCK = 24
+#: By how much a level must be exceeded to be: the search for a bound halves no further.
+ABOVE = 1 + 2.0**-17
 #: Standard deviations of the number of inserted canaries for which scores are left over: one sample is too small in
 #: 1 of 400 audits, and nothing is certified then.
 SPARE = 3.0
@@ -141,11 +146,42 @@ def level_from_coins(
     >>> 1.2 < level_from_coins(GDP(1.0), 3 * coins + rng.normal(size=2000), coins) < 3.0
     True
     """
+    return largest_refuted(measure, *_tests_of_shares(scores, included, alpha, seed))
+
+
+def refuted_by_coins(
+    measure: Measure, scores: ArrayLike, included: ArrayLike, *, alpha: float = 0.05, seed: int = 0
+) -> bool:
+    """Return whether scores refute a claim: whether their lower bound on its level is above it, without the bound.
+
+    Parameters and errors are those of `level_from_coins`.
+
+    Examples
+    --------
+    >>> coins = np.arange(100) < 50
+    >>> [refuted_by_coins(ApproxDP(epsilon, 1e-5), coins, coins) for epsilon in (1.0, 9.0)]
+    [True, False]
+    """
+    if not (measure.is_epsilon and not measure.stated[1]):
+        above = measure.at(measure.level * ABOVE)
+        return any(refuted(above) for refuted in _tests_of_shares(scores, included, alpha, seed))
     right = _guesses(scores, included, seed)
-    many, canaries, each = np.cumsum(right, dtype=np.int64), np.size(scores), alpha / len(SHARES)
-    games = [(int(many[made - 1]), made, canaries) for made in _made(right.size, SHARES)] if right.size else []
-    tests = (lambda claim, game=game: refuted_in_one_run(claim, *game, alpha=each) for game in games)
-    return largest_refuted(measure, *tests)
+    if not right.size or _by_shares(right, alpha / 2) > measure.level:
+        return bool(right.size)
+    grid = tested()
+    below = grid[: int(np.searchsorted(grid, measure.level, side="right")) + 1]
+    rejected = _rejected_by_bets(right, alpha / 2)
+    return all(rejected(block).all() for block in _blocks(below)[::-1])
+
+
+def _tests_of_shares(
+    scores: ArrayLike, included: ArrayLike, alpha: float, seed: int
+) -> list[Callable[[Measure], bool]]:
+    """Return for each of a few shares of the guesses whether they refute a claim."""
+    right = _guesses(scores, included, seed)
+    correct, canaries, part = np.cumsum(right, dtype=np.int64), np.size(scores), alpha / len(SHARES)
+    games = [(int(correct[made - 1]), made, canaries) for made in _made(right.size, SHARES)] if right.size else []
+    return [lambda claim, game=game: refuted_in_one_run(claim, *game, alpha=part) for game in games]  # type: ignore[misc]
 
 
 def _guesses(scores: ArrayLike, included: ArrayLike, seed: int) -> NDArray[np.bool_]:
@@ -182,18 +218,27 @@ def tested() -> _Floats:
 
 def _by_bets(right: NDArray[np.bool_], alpha: float) -> float:
     """Return the last epsilon of the grid up to which all are rejected; 0 if the first is not."""
-    pairs = right.size // 2
-    moments = np.unique(np.geomspace(1, pairs, MOMENTS).astype(np.int64))
-    upper, lower = (np.cumsum(right[end::2], dtype=np.int64)[moments - 1] for end in (0, 1))
-    last, limit = 0.0, -math.log(alpha)
-    for block in np.array_split(tested(), 40):
-        money = log_money(upper, lower, moments, block)
-        rejected = money.max(axis=1) >= limit
+    last, rejected_by_bets = 0.0, _rejected_by_bets(right, alpha)
+    for block in _blocks(tested()):
+        rejected = rejected_by_bets(block)
         if not rejected.all():
             first = int(np.argmin(rejected))
             return float(block[first - 1]) if first else last
         last = float(block[-1])
     return last
+
+
+def _blocks(grid: _Floats) -> list[_Floats]:
+    """Return a grid in parts of about equal size."""
+    return np.array_split(grid, -(-grid.size // BLOCK))
+
+
+def _rejected_by_bets(right: NDArray[np.bool_], alpha: float) -> Callable[[_Floats], NDArray[np.bool_]]:
+    """Return the function that tells which epsilons bets on some guesses reject."""
+    pairs = right.size // 2
+    moments = np.unique(np.geomspace(1, pairs, MOMENTS).astype(np.int64))
+    upper, lower = (np.cumsum(right[end::2], dtype=np.int64)[moments - 1] for end in (0, 1))
+    return lambda epsilon: log_money(upper, lower, moments, epsilon).max(axis=1) >= -math.log(alpha)
 
 
 def log_money(
