@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ...errors import exclude, hinted, must_be_one_of, not_given, takes_no
@@ -124,8 +124,8 @@ def of_coins(design: Design, scores: Any, included: Any, *, seed: int = 0) -> Ca
     joined = CanaryScores.of(design, np.concatenate(values), np.concatenate(coins), seed=seed, trainings=len(rows))
     _check_both_kinds(joined.inserted, joined.many - joined.inserted)
     if design == ONE_RUN:
-        check_fair(joined.inserted, joined.many)
-    return replace(joined, halves=all(2 * int(one.sum()) == one.size for one in coins))
+        check_fair(coins)
+    return replace(joined, halves=all(2 * int(row.sum()) == row.size for row in coins))
 
 
 def of_samples(design: Design, inserted: Any, held_out: Any, *, seed: int = 0) -> CanaryScores:
@@ -158,13 +158,71 @@ def _check_both_kinds(inserted: int, held_out: int) -> None:
             raise ValueError(f"there must be canaries of both kinds, and there is no {kind} one")
 
 
-def check_fair(inserted: int, many: int) -> None:
-    """Raise ValueError where fair coins are this uneven with a probability below `UNFAIR`."""
-    rarer = min(inserted, many - inserted)
-    p = min(1.0, 2 * float(special.bdtr(rarer, many, 0.5)))
-    if p < UNFAIR:
-        uneven = f"{inserted:,} of {many:,} canaries were included (p-value {p:.1g})"
-        raise hinted(ValueError(f"these coins were not fair: {uneven}"), "one-run needs a fair coin for each canary")
+def check_fair(trainings: Sequence[NDArray[np.bool_]]) -> None:
+    """Raise ValueError where the coins of some trainings are no independent fair coins.
+
+    Five p-values are computed, none of which depends on scores: fair coins are refused with probability `UNFAIR` at
+    most. Canaries may be given in the order of their scores or coins, so few neighbours that differ say nothing.
+
+    Parameters
+    ----------
+    trainings : bool arrays (canaries,)
+        The coins of each training, in the order in which they were given.
+    """
+    tests = p_values(trainings)
+    text, p = min(tests, key=lambda test: test[1])
+    if p < UNFAIR / len(tests):
+        error = ValueError(f"these coins were not fair: {text} (p-value {p:.1g})")
+        raise hinted(
+            error, "one-run needs an independent fair coin for each canary, and rows that no coin has ordered"
+        )
+
+
+def p_values(trainings: Sequence[NDArray[np.bool_]]) -> list[tuple[str, float]]:
+    """Return p-values of "all coins are fair and independent", each with what was seen: exact ones, or larger."""
+    coins = np.concatenate(trainings)
+    sizes, inserted = np.array([[row.size, row.sum()] for row in trainings]).T
+    even = np.abs(2 * inserted - sizes) <= 1
+    alike, several = (inserted == 0) | (inserted == sizes), sizes > 1
+    chance = np.where(several, special.exp2(1.0 - sizes), 1.0)
+    log_ways = special.gammaln(sizes + 1) - special.gammaln(sizes // 2 + 1) - special.gammaln((sizes + 1) // 2 + 1)
+    chance_even = np.minimum(1.0, np.exp(log_ways - sizes * np.log(2)) * (1 + sizes % 2))
+    tests = [
+        (f"{coins.sum():,} of {coins.size:,} canaries were included", _uneven(int(coins.sum()), coins.size)),
+        (_of_trainings(even & several, "half of their canaries"), _frequent(even, chance_even)),
+        (_of_trainings(alike & several, "all or none of their canaries"), _frequent(alike, chance)),
+    ]
+    for start in (0, 1):
+        pairs = coins[start : start + (coins.size - start) // 2 * 2].reshape(-1, 2)
+        differ = int((pairs[:, 0] != pairs[:, 1]).sum())
+        text = f"{differ:,} of {len(pairs):,} pairs of canaries, in the order given, had one included"
+        tests.append((text, float(special.bdtrc(differ - 1, len(pairs), 0.5)) if differ else 1.0))
+    return tests
+
+
+def _of_trainings(marks: NDArray[np.bool_], share: str) -> str:
+    return f"{np.count_nonzero(marks):,} trainings included {share}"
+
+
+def _uneven(inserted: int, count: int) -> float:
+    """Return the two-sided p-value of a number of fair coins."""
+    return min(1.0, 2 * float(special.bdtr(min(inserted, count - inserted), count, 0.5)))
+
+
+def _frequent(happened: NDArray[np.bool_], chances: NDArray[np.float64]) -> float:
+    """Return an upper bound on the probability that so many independent events happen, by Chernoff's inequality.
+
+    Where all of them happened it is exact: the product of their chances.
+    """
+    count = int(happened.sum())
+    if count <= chances.sum():
+        return 1.0
+    if count == happened.size:
+        return float(np.exp(np.log(chances).sum()))
+    tilts = np.geomspace(1e-3, 50.0, 200)[:, None]
+    values, times = np.unique(chances, return_counts=True)
+    logs = (np.log1p(values * np.expm1(tilts)) * times).sum(axis=1) - tilts[:, 0] * count
+    return float(np.exp(min(0.0, logs.min())))
 
 
 def concluded(canaries: CanaryScores, claim: Claim, budget: Budget, began: float, *, attack: str = "scores") -> Result:

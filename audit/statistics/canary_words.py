@@ -11,18 +11,23 @@ ONE_RUN: Final = "one-run"
 DESIGNS = (INDEPENDENT, ONE_RUN)
 #: The method of their certificates, which use all scores.
 METHOD: Final = "scores"
-#: What must hold, by design.
-ASSUMED: dict[Design, tuple[str, ...]] = {
+_ASSUMED: dict[Design, tuple[str, ...]] = {
     INDEPENDENT: (
         "each score comes from a training of its own",
         "inserted canaries are alike, and so are held-out ones",
     ),
     ONE_RUN: (
-        "a fair coin for each canary",
-        "coins unseen by training and attack",
+        "an independent fair coin for each canary (no fixed number in, no pairs)",
+        "scores that depend on coins only through the data of the claim",
         "a claim about the change of one canary",
     ),
 }
+_TRAININGS = "independent trainings"
+
+
+def assumptions(design: Design, trainings: int) -> list[str]:
+    """Return what must hold for the certificate of scores."""
+    return [*_ASSUMED[design], *([_TRAININGS] if design == ONE_RUN and trainings > 1 else [])]
 
 
 class RocJson(TypedDict):

@@ -352,7 +352,9 @@ def _other_parameter(claim: ClaimRecord) -> str:
 def _next_of_scores(claim: ClaimRecord) -> str:
     scores = claim["scores"] or {}
     if scores.get("reversed"):
-        return "try -score: a higher score means included, and here the lower side tells more"
+        level = 1 - (1 - claim["confidence"]) / 2
+        cure = f"audit the negated scores too, each at half of alpha (--confidence {level:.6g})"
+        return f"the lower scores tell more: {cure}"
     if reason_of(claim) == TOO_FEW and scores.get("needed") is not None:
         more = "use more trainings" if claim["design"] == INDEPENDENT else "use more canaries, or several trainings"
         return f"{more}: their scores are audited together"

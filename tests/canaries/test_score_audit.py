@@ -1,10 +1,15 @@
 """Scores of canaries: verdicts on sound and broken trainings, what is refused, and error on tight nulls."""
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 
 from overclaim import GDP, ZCDP, ApproxDP, Claim, Profile, Verdict, audit_scores, falsify
-from overclaim.audit.statistics.canary_scores import CanaryScores, coins_of, needed
+from overclaim.audit.canaries.score_audit import check_fair, p_values
+from overclaim.audit.statistics.bounds.score_bounds import fair_coins
+from overclaim.audit.statistics.canary_scores import CanaryScores, bound, coins_of, needed, refuted
 from overclaim.errors import notes_of
 
 RNG = np.random.default_rng(0)
@@ -19,7 +24,7 @@ def test_one_run_falsifies_what_its_scores_refute_and_no_more():
     assert false.verdict is Verdict.FALSIFIED
     assert false.lower == false.epsilon_lower > 2.0
     assert false.canaries.p_value < 0.01
-    assert false.canaries.assumes[0] == "a fair coin for each canary"
+    assert false.canaries.assumes[0] == "an independent fair coin for each canary (no fixed number in, no pairs)"
     true = audit_scores(GAUSSIAN, claim=Claim(epsilon=false.lower + 0.01), **ONE_RUN)
     assert true.verdict is Verdict.SURVIVED
     assert true.canaries.p_value > 0.01
@@ -105,6 +110,23 @@ def test_too_few_canaries_are_underpowered_and_as_many_as_said_are_not():
     assert enough.verdict is Verdict.FALSIFIED
 
 
+def test_the_number_that_is_needed_is_found_without_bounds():
+    start = time.process_time()
+    numbers = [needed("one-run", ApproxDP(8.0, delta), alpha=0.01, beyond=30) for delta in (0.0, 1e-5)]
+    assert numbers == [21_000, 22_000]
+    assert needed("one-run", ApproxDP(20.0, 0.0), alpha=0.01) is None
+    assert time.process_time() - start < 0.5  # 4.6 s by a bound for each number
+
+
+@pytest.mark.parametrize("design", ["one-run", "independent"])
+@pytest.mark.parametrize("measure", [ApproxDP(1.0, 0.0), ApproxDP(1.0, 1e-3), GDP(1.0)])
+def test_a_claim_is_refuted_where_its_bound_is_above_it(design, measure):
+    canaries = CanaryScores.of(design, GAUSSIAN[:400], COINS[:400])
+    lower = bound(canaries, measure, alpha=0.01)
+    levels = lower * np.array([0.5, 0.99, 1.01, 2.0])
+    assert [refuted(canaries, measure.at(level), alpha=0.01) for level in levels] == [True, True, False, False]
+
+
 @pytest.mark.slow(reason="perfect attacks of up to a million canaries")
 def test_one_run_that_certifies_a_part_says_so():
     part = audit_scores(GAUSSIAN[:50], included=COINS[:50], design="one-run", claim=Claim(measure=GDP(6.0)))
@@ -131,6 +153,80 @@ def test_scores_with_infinities_and_ties_are_audited():
 def test_coins_read_back_from_a_record():
     canaries = CanaryScores.of("one-run", GAUSSIAN[:13], COINS[:13])
     assert coins_of(canaries.to_json()).tolist() == canaries.coins.tolist()
+
+
+def test_equal_scores_are_ordered_by_a_stream_of_their_own(monkeypatch):
+    streams = []
+
+    def recorded(seed):
+        streams.append(repr(seed))
+        return np.random.Generator(np.random.PCG64(seed))
+
+    monkeypatch.setattr(np.random, "default_rng", recorded)
+    CanaryScores.of("independent", np.zeros(100), COINS[:100])
+    fair_coins(np.zeros(50), np.zeros(50))
+    assert len(streams) == len(set(streams)) == 2
+
+
+def pairs(count, rng):
+    first = rng.random(count) < 0.5
+    return np.stack([first, ~first], axis=1)
+
+
+#: Coins of designs that are none of fair coins, by training, and what names them.
+DESIGNS = {
+    "pairs": (lambda rng: pairs(1000, rng), "1,000 trainings included half of their canaries"),
+    "pairs, one dropped": (
+        lambda rng: [*pairs(999, rng), np.array([True])],
+        "999 (trainings included half of their canaries|of 999 pairs)",
+    ),
+    "halves": (
+        lambda rng: [rng.permutation(np.arange(40) < 20) for _ in range(12)],
+        "12 trainings included half",
+    ),
+    "nearly halves": (
+        lambda rng: [rng.permutation(np.arange(41) < 20) for _ in range(12)],
+        "12 trainings included half",
+    ),
+    "pairs in one training": (lambda rng: [pairs(1000, rng).ravel()], "1,000 of 1,000 pairs of canaries"),
+    "pairs in one training, one dropped": (
+        lambda rng: [np.delete(pairs(1000, rng).ravel(), 777)],
+        "pairs of canaries, in the order given, had one included",
+    ),
+    "one coin a training": (
+        lambda rng: np.repeat(rng.random((60, 1)) < 0.5, 20, axis=1),
+        "60 trainings included all or none of their canaries",
+    ),
+    "unfair": (lambda rng: [rng.random(1000) < 0.7], "canaries were included"),
+}
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_coins_that_are_not_fair_coins_each_are_refused(name):
+    make, line = DESIGNS[name]
+    for seed in range(5):
+        with pytest.raises(ValueError, match="these coins were not fair: [^\n]*" + line):
+            check_fair([*map(np.asarray, make(np.random.default_rng(seed)))])
+
+
+def test_fair_coins_are_not_refused_in_any_order_of_the_canaries():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        coins = [rng.random(int(size)) < 0.5 for size in rng.integers(1, 60, size=rng.integers(1, 40))]
+        check_fair(coins)
+        check_fair([np.sort(row) for row in coins])
+    check_fair([np.sort(rng.random(100_000) < 0.5)])
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (1, 2, 3, 2), (4, 4)])
+def test_p_values_of_trainings_hold_by_enumeration(sizes):
+    """No p-value is below the probability of what is at least as extreme, over all coins."""
+    ends = np.cumsum(sizes)[:-1]
+    rows = [np.split(np.array(coins), ends) for coins in itertools.product((False, True), repeat=sum(sizes))]
+    for test in range(5):
+        p = np.array([p_values(row)[test][1] for row in rows])
+        for level in np.unique(p[p < 1]):
+            assert np.mean(p <= level) <= level * (1 + 1e-9)
 
 
 #: What is refused, and its line.

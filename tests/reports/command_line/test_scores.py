@@ -115,12 +115,12 @@ def test_samples_certify_other_measures(files):
 
 
 def test_hints_on_scores_that_are_turned_and_on_a_random_half(files):
-    half = np.arange(400) % 2
+    half = (np.arange(400) < 200) * 1
     np.save("half.npy", np.column_stack([-half + 0.1 * np.arange(400) / 400, half]))
     run = overclaim("scores", "half.npy", *ONE_RUN, "--epsilon", 1)
     said = " ".join(run.stdout.split())
     assert "each canary has a coin of its own: a random half is not that" in said
-    assert "try -score: a higher score means included" in said
+    assert "audit the negated scores too, each at half of alpha (--confidence 0.995)" in said
 
 
 def test_several_trainings_stand_in_one_file(files):
