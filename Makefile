@@ -156,10 +156,15 @@ $(SITE)/ready: pyproject.toml requirements.lock docs/requirements.lock
 	@touch $@
 
 # --strict: a page that no list of links names, and a link or an anchor that is not there, end it.
-site: $(SITE)/ready
-	@echo 'site: the tutorial notebook, and the pages in out/site/'
+# The register shows what `make audit` has found; without a record that comes first.
+out/record.json:
+	@$(MAKE) --no-print-directory audit
+
+site: $(SITE)/ready out/record.json
+	@echo 'site: the tutorial notebook, the pages in out/site/, and the register in out/site/register/'
 	@$(SITE)/bin/python -m pytest -q -n 0 -m slow tests/reports/test_notebook.py
 	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict --quiet
+	@$(BIN)/overclaim register out/record.json --out out/site/register
 
 lowest newest: $(READY)
 	@echo '$@: overclaim on the $@ versions that pyproject.toml allows'

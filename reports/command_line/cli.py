@@ -34,6 +34,7 @@ from .options import (
     option,
     several,
 )
+from .register import register
 from .regret import regret
 from .running import audited, cluster_of, exit_code, resumable
 from .scores import scores, write_plot
@@ -328,6 +329,7 @@ def report(record_file: Path, **files: Path | None) -> None:
 main.add_command(power)
 main.add_command(exact)
 main.add_command(account)
+main.add_command(register)
 main.add_command(regret)
 main.add_command(scores)
 

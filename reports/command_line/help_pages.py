@@ -31,6 +31,7 @@ COMMANDS = {
     },
     "Reports and CI": {
         "report": "Write HTML, Markdown, JUnit or SARIF from a record",
+        "register": "Write a static site of audited claims from records",
         "accept": "Make a record the baseline of later runs",
     },
     "Set up": {

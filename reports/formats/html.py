@@ -12,7 +12,7 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...audit.execution.workers import in_parallel
@@ -81,34 +81,40 @@ LOSSES = {
 
 def render(record: RunRecord, *, jobs: int = 1) -> str:
     """Return the HTML page of a record, its figures drawn by so many processes; every value is escaped."""
-    return _environment().get_template("report.html").render(view(record, jobs=jobs))
+    return environment().get_template("report.html").render(view(record, jobs=jobs))
 
 
 def card(claim: ClaimRecord) -> str:
     """Return one claim's card as a part of another page: its style sheet reaches nothing else there."""
-    environment = _environment()
-    assert environment.loader is not None
-    style, *_ = environment.loader.get_source(environment, "report.css")
-    beside: View = {"together": False, "mends": None, "figures": []}
-    shown = _claim(legible_claim(claim), 1, ruler.setting(claim)) | beside
-    page = {"c": shown, "claims": [shown], "alpha": 1 - shown["confidence"], "words": WORDS}
-    return environment.get_template("notebook.html").render(page, style=Markup(style.replace(":root", "&")))
+    templates = environment()
+    assert templates.loader is not None
+    style, *_ = templates.loader.get_source(templates, "report.css")
+    shown = shown_claim(claim)
+    page = {"c": shown, "claims": [shown], "alpha": 1 - shown["confidence"]}
+    return templates.get_template("notebook.html").render(page, style=Markup(style.replace(":root", "&")))
+
+
+def shown_claim(claim: ClaimRecord) -> View:
+    """Return what a card shows of a claim that stands alone."""
+    alone: View = {"together": False, "mends": None, "figures": []}
+    return _claim(legible_claim(claim), 1, ruler.setting(claim)) | alone
 
 
 @cache
-def _environment() -> Environment:
-    """Return what compiles the templates, which takes as long as to fill them: once."""
-    environment = Environment(
-        loader=PackageLoader(__package__ or "overclaim.reports.formats"),
+def environment(*packages: str) -> Environment:
+    """Return what compiles our templates, and those of other packages: once, as that takes as long as to fill them."""
+    templates = Environment(
+        loader=ChoiceLoader(list(map(PackageLoader, (*packages, __package__ or "overclaim.reports.formats")))),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, grouped=grouped, share=share)
-    environment.filters.update(share_at_least=share_at_least, share_at_most=share_at_most)
-    environment.filters.update(at_least=at_least, at_most=at_most)
-    return environment
+    templates.globals["words"] = WORDS
+    templates.filters.update(number=number, grouped=grouped, share=share)
+    templates.filters.update(share_at_least=share_at_least, share_at_most=share_at_most)
+    templates.filters.update(at_least=at_least, at_most=at_most)
+    return templates
 
 
 def grouped(value: object) -> str:
@@ -159,7 +165,6 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "groups": _groups(claims),
         "falsified": falsified,
         "tally": tally,
-        "words": WORDS,
         "headline": headline_words(record),
         "beside": beside_words(record["claims"]),
         "unexpected": [c for c in claims if c["unexpected"]],

@@ -1,0 +1,1 @@
+"""A register of audited claims: a static site, made from records alone."""
