@@ -20,7 +20,7 @@ DIGITS = 9
 _LARGE, _BITS = 2.0**13, 43
 #: Rounding goes up from 0.3586 of a cell, not from its half: halves and other short fractions are what exact losses
 #: and noise scales make, and none of three decimals or nine bits is within 4e-4 cells of it.
-_UP = 0.5 + np.sqrt(2.0) / 10
+_OFFSET = 0.5 + np.sqrt(2.0) / 10
 
 #: Halvings: an interval of any usual size is then as narrow as floating point makes it.
 STEPS = 60
@@ -37,23 +37,23 @@ def rounded(numbers: ArrayLike, digits: int = DIGITS) -> _Floats:
     values = np.asarray(numbers, dtype=np.float64)
     unit = 10.0**digits
     with np.errstate(invalid="ignore", over="ignore"):
-        near: _Floats = np.floor(values * unit + _UP) / unit
+        decimal: _Floats = np.floor(values * unit + _OFFSET) / unit
     large = ~(np.abs(values) < _LARGE)
-    return np.where(large, significant(values, _BITS), near) if large.any() else near
+    return np.where(large, significant(values, _BITS), decimal) if large.any() else decimal
 
 
 def significant(numbers: ArrayLike, bits: int) -> _Floats:
     """Return the numbers to so many leading bits; infinities and nan as they are."""
     mantissa, exponent = np.frexp(np.asarray(numbers, dtype=np.float64))
     with np.errstate(invalid="ignore"):
-        short: _Floats = np.ldexp(np.floor(np.ldexp(mantissa, bits) + _UP), exponent - bits)
+        short: _Floats = np.ldexp(np.floor(np.ldexp(mantissa, bits) + _OFFSET), exponent - bits)
     return short
 
 
 def best(values: ArrayLike) -> int:
     """Return the index of the largest of the numbers as they are rounded, the first of equals; nan is never it."""
-    known = rounded(values).ravel()
-    return int(np.argmax(np.where(np.isnan(known), -np.inf, known)))
+    numbers = rounded(values).ravel()
+    return int(np.argmax(np.where(np.isnan(numbers), -np.inf, numbers)))
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, *, steps: int = STEPS) -> tuple[float, float]:

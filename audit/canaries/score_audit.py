@@ -235,7 +235,9 @@ def concluded(canaries: CanaryScores, claim: Claim, budget: Budget, began: float
     design = canaries.design
     found = ScoresFound(
         canaries,
-        needed=needed(design, measure, alpha=alpha, seed=canaries.seed, beyond=canaries.many) if few else None,
+        min_canaries=needed(design, measure, alpha=alpha, seed=canaries.seed, excluded_size=canaries.many)
+        if few
+        else None,
         turned=canaries.favours_held_out and bound(canaries.turned(), measure, alpha=alpha) > lower,
         limit=score_certificate(design, measure).limit if few else "",
         p_value=p_value_of(canaries, measure, alpha=alpha, lower=lower),

@@ -103,7 +103,7 @@ def too_few_words(claim: Claim, budget: Budget, canaries: int, trainings: int) -
         return ""
     limit = score_certificate(design, measure).limit
     facts: ScoresJson = {
-        "needed": needed(design, measure, alpha=alpha, seed=budget.seed, beyond=count),
+        "needed": needed(design, measure, alpha=alpha, seed=budget.seed, excluded_size=count),
         "limit": limit,
     }
     return f"{count:,} canaries are too few to test this claim: {needed_words(facts)}"

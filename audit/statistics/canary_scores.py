@@ -31,13 +31,13 @@ _Bools = NDArray[np.bool_]
 #: Thresholds of a ROC curve, at most, closest at both ends.
 THRESHOLDS = 400
 #: Canaries whose coins a record keeps, at most: four of them are one letter.
-MOST_KEPT = 2**17
+MAX_KEPT = 2**17
 #: Of the stream that orders equal scores: `score_bounds.fair_coins` draws coins from stream 1.
 LOT = 2
 #: Canaries up to which it is searched how many a perfect attack needs.
-MOST_NEEDED = 2**20
+MAX_NEEDED = 2**20
 #: p-values below this are reported as this; halvings of their logarithm; canaries up to which they are computed.
-SMALLEST, HALVINGS, MANY = 1e-100, 12, 2**17
+SMALLEST, HALVINGS, MAX_P_VALUE_CANARIES = 1e-100, 12, 2**17
 
 
 @dataclass(frozen=True)
@@ -131,12 +131,12 @@ class CanaryScores:
         if self.many <= THRESHOLDS:
             ends = np.arange(self.many)
         else:
-            near = np.unique(np.geomspace(1, self.many // 2, THRESHOLDS // 2).astype(np.int64))
-            ends = np.unique(np.concatenate([near - 1, self.many - 1 - near, [self.many - 1]]))
+            extremes = np.unique(np.geomspace(1, self.many // 2, THRESHOLDS // 2).astype(np.int64))
+            ends = np.unique(np.concatenate([extremes - 1, self.many - 1 - extremes, [self.many - 1]]))
         # The last place of each run of equal scores: no threshold lies inside one.
         last = np.unique(self.many - np.searchsorted(self.scores[::-1], self.scores[ends], side="left") - 1)
-        above = np.cumsum(self.coins, dtype=np.int64)[last]
-        return self.scores[last], above, last + 1 - above
+        inserted = np.cumsum(self.coins, dtype=np.int64)[last]
+        return self.scores[last], inserted, last + 1 - inserted
 
     def roc(self) -> Roc:
         """Return the ROC curve."""
@@ -146,20 +146,20 @@ class CanaryScores:
 
     def event(self, measure: Measure, *, alpha: float) -> Event:
         """Return the threshold at which the canaries need the largest level, by two Clopper-Pearson intervals."""
-        thresholds, above, false = self.counted()
+        thresholds, hits, misses = self.counted()
         ins, outs = self.inserted, self.many - self.inserted
-        uppers = _needed(measure, above, ins, false, outs, alpha)
-        lowers = _needed(measure, outs - false, outs, ins - above, ins, alpha)  # strictly below each threshold
+        uppers = _needed(measure, hits, ins, misses, outs, alpha)
+        lowers = _needed(measure, outs - misses, outs, ins - hits, ins, alpha)  # strictly below each threshold
         if lowers.max() > uppers.max():
             best = int(np.argmax(lowers))
-            return Event(float(self.scores[above[best] + false[best]]), UNUSED, "joint")
+            return Event(float(self.scores[hits[best] + misses[best]]), UNUSED, "joint")
         return Event(UNUSED, float(thresholds[np.argmax(uppers)]), "joint")
 
     def counts(self, event: Event) -> Counts:
         """Return how often an event happened: inserted canaries are the left world."""
-        above, below = self.scores >= event.upper, self.scores <= event.lower
+        upper, lower = self.scores >= event.upper, self.scores <= event.lower
         ins, outs = self.coins, ~self.coins
-        hits = [int(np.count_nonzero(side & kind)) for side in (above, below) for kind in (ins, outs)]
+        hits = [int(np.count_nonzero(side & kind)) for side in (upper, lower) for kind in (ins, outs)]
         return Counts(self.many, self.inserted, hits[0], hits[1], hits[2], hits[3])
 
     def to_json(self) -> ScoresJson:
@@ -171,7 +171,7 @@ class CanaryScores:
             "inserted": self.inserted,
             "trainings": self.trainings,
             "assumes": assumptions(self.design, self.trainings),
-            "coins": packed.hex() if self.many <= MOST_KEPT else None,
+            "coins": packed.hex() if self.many <= MAX_KEPT else None,
             "digest": hashlib.sha256(packed + self.scores.tobytes()).hexdigest(),
             "roc": {"inserted": inserted.tolist(), "held_out": held_out.tolist()},
             "halves": self.halves,
@@ -185,7 +185,7 @@ class ScoresFound:
     Attributes
     ----------
     canaries : CanaryScores
-    needed : int or None
+    min_canaries : int or None
         How many canaries a perfect attack needs, where these are too few; None where that is not known.
     turned : bool
         Whether the negative of the scores certifies more.
@@ -196,7 +196,7 @@ class ScoresFound:
     """
 
     canaries: CanaryScores
-    needed: int | None = None
+    min_canaries: int | None = None
     turned: bool = False
     limit: str = ""
     p_value: float = 1.0
@@ -213,17 +213,17 @@ class ScoresFound:
 
     def to_json(self) -> ScoresJson:
         """Return the record's `scores`."""
-        known = {"needed": self.needed, "reversed": self.turned, "limit": self.limit}
-        return cast(ScoresJson, {**self.canaries.to_json(), **known})
+        findings = {"needed": self.min_canaries, "reversed": self.turned, "limit": self.limit}
+        return cast(ScoresJson, {**self.canaries.to_json(), **findings})
 
 
 def _needed(
-    measure: Measure, hits: NDArray[np.int64], n: int, misses: NDArray[np.int64], others: int, alpha: float
+    measure: Measure, hits: NDArray[np.int64], n: int, misses: NDArray[np.int64], m: int, alpha: float
 ) -> _Floats:
     """Return the level that each of several events needs, (thresholds,)."""
-    if not (n and others):
+    if not (n and m):
         return np.zeros(hits.size)
-    p, q = corner(hits, n, misses, others, alpha=alpha)
+    p, q = corner(hits, n, misses, m, alpha=alpha)
     if measure.is_epsilon:  # of one direction, as its certificate
         return np.maximum(0.0, np.log(np.maximum(p - measure.stated[1], 1e-300) / q))
     return np.asarray(measure.needed(p, q))
@@ -260,10 +260,10 @@ def certified(canaries: CanaryScores, measure: Measure, *, alpha: float) -> Cert
     """
     event, delta = canaries.event(measure, alpha=alpha), measure.stated[1]
     lower = bound(canaries, measure, alpha=alpha)
-    facts = METHOD, delta, alpha, canaries.counts(event), 0.0
+    common = METHOD, delta, alpha, canaries.counts(event), 0.0
     if measure.is_epsilon:
-        return Certificate(lower, *facts)
-    return Certificate(bound(canaries, ApproxDP(1.0, delta), alpha=alpha), *facts, level_lower=lower)
+        return Certificate(lower, *common)
+    return Certificate(bound(canaries, ApproxDP(1.0, delta), alpha=alpha), *common, level_lower=lower)
 
 
 def ceiling(canaries: CanaryScores, measure: Measure, *, alpha: float) -> float:
@@ -271,17 +271,19 @@ def ceiling(canaries: CanaryScores, measure: Measure, *, alpha: float) -> float:
     return bound(canaries.perfect(), measure, alpha=alpha)
 
 
-def needed(design: Design, measure: Measure, *, alpha: float, seed: int = 0, beyond: int = 2) -> int | None:
+def needed(design: Design, measure: Measure, *, alpha: float, seed: int = 0, excluded_size: int = 2) -> int | None:
     """Return how many canaries a perfect attack needs to refute a claim, to two digits, rounded up.
 
-    None where more do not help, where it is more than `MOST_NEEDED`, and where each trial takes a second.
+    None where more do not help, where it is more than `MAX_NEEDED`, and where each trial takes a second.
 
     Parameters
     ----------
-    beyond : int
+    excluded_size : int
         A number of canaries that is too small.
     """
-    return _least_perfect(design, measure, alpha, seed, max(2, beyond)) if isinstance(measure, TradeOff) else None
+    return (
+        _least_perfect(design, measure, alpha, seed, max(2, excluded_size)) if isinstance(measure, TradeOff) else None
+    )
 
 
 @lru_cache(maxsize=8)
@@ -293,12 +295,12 @@ def _least_perfect(design: Design, measure: TradeOff, alpha: float, seed: int, l
         return refuted(perfect, measure, alpha=alpha)
 
     # Fewer guesses are all right with probability alpha under randomised response, which keeps an epsilon.
-    least = math.log(alpha) / float(special.log_expit(measure.level)) if measure.is_epsilon else 0.0
-    if least > 2 * MOST_NEEDED:
+    min_guesses = math.log(alpha) / float(special.log_expit(measure.level)) if measure.is_epsilon else 0.0
+    if min_guesses > 2 * MAX_NEEDED:
         return None
-    low, high = max(low, int(least)), 2 * max(low, int(least))
+    low, high = max(low, int(min_guesses)), 2 * max(low, int(min_guesses))
     while not enough(high):
-        if high > MOST_NEEDED:
+        if high > MAX_NEEDED:
             return None
         low, high = high, 2 * high
     while high > 1.01 * low + 1:
@@ -318,12 +320,12 @@ def p_value_of(canaries: CanaryScores, measure: Measure, *, alpha: float, lower:
         return refuted(canaries, measure, alpha=math.exp(log_alpha))
 
     false = lower > measure.level
-    if not isinstance(measure, TradeOff) or canaries.many > MANY:
+    if not isinstance(measure, TradeOff) or canaries.many > MAX_P_VALUE_CANARIES:
         return alpha if false else 1.0
-    lowest, own, highest = math.log(SMALLEST), math.log(alpha), -1e-9
+    lowest, log_level, highest = math.log(SMALLEST), math.log(alpha), -1e-9
     if false and refutes(lowest):
         return SMALLEST
     if not false and not refutes(highest):
         return 1.0
-    low, high = (lowest, own) if false else (own, highest)
+    low, high = (lowest, log_level) if false else (log_level, highest)
     return math.exp(bisect(lambda log_alpha: not refutes(log_alpha), low, high, steps=HALVINGS)[1])

@@ -55,19 +55,19 @@ class ScoresJson(TypedDict, total=False):
 
 def canaries_words(design: str | None, scores: ScoresJson) -> str:
     """Return how many canaries a record has, and of how many trainings."""
-    many, trainings = scores["canaries"], scores.get("trainings") or 1
+    count, trainings = scores["canaries"], scores.get("trainings") or 1
     where = (
         "from independent trainings"
         if design == INDEPENDENT
         else ("in one training" if trainings == 1 else f"in {trainings:,} trainings")
     )
-    return f"{many:,} canaries {where}"
+    return f"{count:,} canaries {where}"
 
 
 def needed_words(scores: ScoresJson) -> str:
     """Return how many canaries a perfect attack needs, where those of a record are too few."""
-    if (many := scores.get("needed")) is not None:
-        return f"a perfect attack needs {many:,} canaries"
+    if (count := scores.get("needed")) is not None:
+        return f"a perfect attack needs {count:,} canaries"
     return scores.get("limit") or "a perfect attack needs more canaries"
 
 

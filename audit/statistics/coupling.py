@@ -30,7 +30,7 @@ TREND_RUNS, TREND_FACTOR, TREND_ERRORS = 100.0, 16.0, 4.0
 #: together: all stays near the processor.
 CELLS, CROWDED, STRETCH = 2**12, 8, 2**14
 #: The most whole numbers whose places are kept in a table.
-MOST_KEYS = 2**20
+MAX_KEYS = 2**20
 #: Whole numbers from 0 on, in a type that is large enough.
 Codes = NDArray[np.unsignedinteger[Any]] | NDArray[np.int64]
 
@@ -43,15 +43,15 @@ class CoupledTails:
 
     Attributes
     ----------
-    above, below : (left, right), arrays (thresholds + 1,)
+    upper_counts, lower_counts : (left, right), arrays (thresholds + 1,)
     both_above, both_below : arrays (thresholds + 1,)
         Draws with which either world is there.
     right_twice, wrong_twice : arrays (thresholds + 1, thresholds + 1)
         By upper and lower threshold: draws with which both worlds are guessed right, or both wrong.
     """
 
-    above: tuple[Floats, Floats]
-    below: tuple[Floats, Floats]
+    upper_counts: tuple[Floats, Floats]
+    lower_counts: tuple[Floats, Floats]
     both_above: Floats
     both_below: Floats
     right_twice: Floats
@@ -61,36 +61,36 @@ class CoupledTails:
     def of(cls, grid: Floats, left: Floats, right: Floats) -> CoupledTails:
         """Count scores (draws,) of either world, in the order of the draws, at thresholds in ascending order."""
         # How many thresholds a score reaches, and from which on it is at or below one: nan does neither.
-        reaches, within = zip(*(reached(grid, one) for one in (left, right)), strict=True)
+        reaches, starts = zip(*(reached(grid, scores) for scores in (left, right)), strict=True)
         size = grid.size + 1
         return cls(
-            (_more(reaches[0], size), _more(reaches[1], size)),
-            (_most(within[0], size), _most(within[1], size)),
-            _more(np.minimum(*reaches), size),
-            _most(np.maximum(*within), size),
-            _more_and_most(reaches[0], within[1], size),
-            _more_and_most(reaches[1], within[0], size),
+            (_count_above(reaches[0], size), _count_above(reaches[1], size)),
+            (_count_at_most(starts[0], size), _count_at_most(starts[1], size)),
+            _count_above(np.minimum(*reaches), size),
+            _count_at_most(np.maximum(*starts), size),
+            _count_jointly(reaches[0], starts[1], size),
+            _count_jointly(reaches[1], starts[0], size),
         )
 
     @property
     def thresholds(self) -> tuple[list[Floats], list[Floats]]:
         """The runs of either world at or above each threshold, and at or below it."""
-        return [one[:-1] for one in self.above], [one[:-1] for one in self.below]
+        return [counts[:-1] for counts in self.upper_counts], [counts[:-1] for counts in self.lower_counts]
 
-    def variances(self, right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
+    def variances(self, rights: Floats, wrongs: Floats) -> tuple[Floats, Floats]:
         """Return the variances of ln(right) and of ln(wrong) that count in their difference.
 
         Parameters
         ----------
-        right, wrong : arrays (thresholds + 1, thresholds + 1)
+        rights, wrongs : arrays (thresholds + 1, thresholds + 1)
             Guesses, less what the claim's delta explains.
         """
         shared = self.both_above[:, None] + self.both_below
-        common = shared * (1 / right - 1 / wrong) ** 2 / 2
-        raw_right = self.above[0][:, None] + self.below[1] + 2 * self.right_twice
-        raw_wrong = self.above[1][:, None] + self.below[0] + 2 * self.wrong_twice
+        common = shared * (1 / rights - 1 / wrongs) ** 2 / 2
+        raw_right = self.upper_counts[0][:, None] + self.lower_counts[1] + 2 * self.right_twice
+        raw_wrong = self.upper_counts[1][:, None] + self.lower_counts[0] + 2 * self.wrong_twice
         # One run is added to those that differ: that none was seen does not mean that none can.
-        return (raw_right - shared + 1) / right**2 + common, (raw_wrong - shared + 1) / wrong**2 + common
+        return (raw_right - shared + 1) / rights**2 + common, (raw_wrong - shared + 1) / wrongs**2 + common
 
 
 def reached(grid: Floats, scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -108,26 +108,26 @@ def reached(grid: Floats, scores: Floats) -> tuple[NDArray[np.int64], NDArray[np
     """
     spread = float(grid[-1]) - float(grid[0]) if grid.size > 1 else 0.0
     low, per_unit = (float(grid[0]), CELLS / spread) if 0 < spread < math.inf else (0.0, 0.0)
-    here = _cells_of(grid, low, per_unit)
-    times = np.bincount(here, minlength=CELLS)
+    grid_cells = _cells_of(grid, low, per_unit)
+    times = np.bincount(grid_cells, minlength=CELLS)
     if scores.size < CELLS or times.max() > CROWDED:
-        at_least, more = (np.searchsorted(grid, scores, side) for side in ("right", "left"))
-        return np.where(np.isnan(scores), 0, at_least), more
+        n_reached, n_passed = (np.searchsorted(grid, scores, side) for side in ("right", "left"))
+        return np.where(np.isnan(scores), 0, n_reached), n_passed
     before = np.cumsum(times) - times
-    cuts = np.full((int(times.max()), CELLS), np.nan)
-    cuts[np.arange(grid.size) - before[here], here] = grid
-    reaches, within = np.empty(scores.size, dtype=np.int64), np.empty(scores.size, dtype=np.int64)
+    threshold_rows = np.full((int(times.max()), CELLS), np.nan)
+    threshold_rows[np.arange(grid.size) - before[grid_cells], grid_cells] = grid
+    reaches, starts = np.empty(scores.size, dtype=np.int64), np.empty(scores.size, dtype=np.int64)
     for start in range(0, scores.size, STRETCH):
         runs = slice(start, start + STRETCH)
-        some = scores[runs]
-        cells = _cells_of(some, low, per_unit)
-        at_least, more = before.take(cells), np.where(np.isnan(some), grid.size, before.take(cells))
-        for row in cuts:
-            cut = row.take(cells)
-            at_least += some >= cut
-            more += some > cut
-        reaches[runs], within[runs] = at_least, more
-    return reaches, within
+        chunk = scores[runs]
+        cells = _cells_of(chunk, low, per_unit)
+        n_reached, n_passed = before.take(cells), np.where(np.isnan(chunk), grid.size, before.take(cells))
+        for row in threshold_rows:
+            threshold = row.take(cells)
+            n_reached += chunk >= threshold
+            n_passed += chunk > threshold
+        reaches[runs], starts[runs] = n_reached, n_passed
+    return reaches, starts
 
 
 def _cells_of(numbers: Floats, low: float, per_unit: float) -> NDArray[np.intp]:
@@ -144,54 +144,54 @@ class Places:
 
     Attributes
     ----------
-    known : int array
+    numbers : int array
     table : int array or None
         The place of every number from 0 on, where these are few enough.
     """
 
-    known: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     table: NDArray[np.unsignedinteger[Any]] | None
 
     @classmethod
-    def of(cls, known: NDArray[np.int64], size: int) -> Places:
+    def of(cls, numbers: NDArray[np.int64], size: int) -> Places:
         """Return the places; `size` is more than any number that will be asked for."""
-        if size > MOST_KEYS:
-            return cls(known, None)
-        table = np.full(size, known.size, dtype=np.min_scalar_type(known.size))
-        table[known] = np.arange(known.size)
-        return cls(known, table)
+        if size > MAX_KEYS:
+            return cls(numbers, None)
+        table = np.full(size, numbers.size, dtype=np.min_scalar_type(numbers.size))
+        table[numbers] = np.arange(numbers.size)
+        return cls(numbers, table)
 
     def __call__(self, numbers: NDArray[np.int64]) -> Codes:
         """Look the numbers up."""
         if self.table is not None:
             return self.table.take(numbers)
-        place = np.searchsorted(self.known, numbers)
-        return np.where(self.known[np.minimum(place, self.known.size - 1)] == numbers, place, self.known.size)
+        place = np.searchsorted(self.numbers, numbers)
+        return np.where(self.numbers[np.minimum(place, self.numbers.size - 1)] == numbers, place, self.numbers.size)
 
 
-def _more(codes: NDArray[np.int64], size: int) -> Floats:
+def _count_above(codes: NDArray[np.int64], size: int) -> Floats:
     """Return how many codes are more than each number."""
     times = np.bincount(codes, minlength=size)
     return (codes.size - np.cumsum(times)).astype(np.float64)
 
 
-def _most(codes: NDArray[np.int64], size: int) -> Floats:
+def _count_at_most(codes: NDArray[np.int64], size: int) -> Floats:
     """Return how many codes are at most each number; none for the last, which stands for no threshold."""
     upto = np.cumsum(np.bincount(codes, minlength=size)).astype(np.float64)
     upto[-1] = 0.0
     return upto
 
 
-def _more_and_most(more: NDArray[np.int64], most: NDArray[np.int64], size: int) -> Floats:
+def _count_jointly(upper_codes: NDArray[np.int64], lower_codes: NDArray[np.int64], size: int) -> Floats:
     """Return how often one code is more than each number while the other is at most each number."""
-    times = np.bincount(more * size + most, minlength=size * size).reshape(size, size)
+    times = np.bincount(upper_codes * size + lower_codes, minlength=size * size).reshape(size, size)
     upto = np.cumsum(times, axis=1)
     counts: Floats = (upto.sum(axis=0) - np.cumsum(upto, axis=0)).astype(np.float64)
     counts[:, -1] = 0.0
     return counts
 
 
-def in_tail(right: Floats, wrong: Floats) -> Floats:
+def in_tail(rights: Floats, wrongs: Floats) -> Floats:
     """Return the wrong guesses that the trend of less rare tails makes expect; nan where enough were seen.
 
     In a tail that says ever more of the world, the wrong guesses are a power of the right ones; a power of 1 says that
@@ -200,22 +200,22 @@ def in_tail(right: Floats, wrong: Floats) -> Floats:
 
     Parameters
     ----------
-    right, wrong : arrays (thresholds,)
+    rights, wrongs : arrays (thresholds,)
         Guesses beyond each threshold.
     """
-    expected = np.full(right.shape, np.nan)
-    enough = np.flatnonzero((wrong >= TREND_RUNS) & (right > 0))
+    expected = np.full(rights.shape, np.nan)
+    enough = np.flatnonzero((wrongs >= TREND_RUNS) & (rights > 0))
     if not enough.size:
         return expected
-    rarest = enough[np.argmin(right[enough])]
-    further = enough[right[enough] >= TREND_FACTOR * right[rarest]]
+    rarest = enough[np.argmin(rights[enough])]
+    further = enough[rights[enough] >= TREND_FACTOR * rights[rarest]]
     power = 1.0
     if further.size:
-        base = further[np.argmin(right[further])]
-        way = math.log(right[base] / right[rarest])
-        seen, error = math.log(wrong[base] / wrong[rarest]) / way, 1 / (way * math.sqrt(wrong[rarest]))
+        base = further[np.argmin(rights[further])]
+        distance = math.log(rights[base] / rights[rarest])
+        seen, error = math.log(wrongs[base] / wrongs[rarest]) / distance, 1 / (distance * math.sqrt(wrongs[rarest]))
         power = seen - error if seen - TREND_ERRORS * error > 1 else 1.0
-    rare = (right < right[rarest]) & (wrong < TREND_RUNS)
-    expected[rare] = wrong[rarest] * (right[rare] / right[rarest]) ** max(1.0, float(rounded(power, 3)))
-    least: Floats = np.maximum(expected, 1e-3)
-    return least
+    rare = (rights < rights[rarest]) & (wrongs < TREND_RUNS)
+    expected[rare] = wrongs[rarest] * (rights[rare] / rights[rarest]) ** max(1.0, float(rounded(power, 3)))
+    counts: Floats = np.maximum(expected, 1e-3)
+    return counts

@@ -9,18 +9,18 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 #: Numbers whose ratio is closer to 1 than this differ by the rounding of what they were computed from.
-ALIKE = 1e-9
+REL_TOLERANCE = 1e-9
 #: Floating-point arithmetic is not sure of more digits than these: 0.1 + 0.2 is at most 0.3.
-_SURE = Context(prec=12)
+_CONTEXT = Context(prec=12)
 
 
-def at_least(bound: float | None, digits: str = ".4g", beyond: float | None = None) -> str:
+def at_least(bound: float | None, digits: str = ".4g", claim: float | None = None) -> str:
     """Return a lower bound in the digits of a format such as ".4g" or ".4f", rounded down; a dash for none.
 
-    A bound that is `beyond` a claim has as many digits more as tell it from the claim.
+    A bound that is `claim` a claim has as many digits more as tell it from the claim.
     """
     text, places = _directed(bound, digits, ROUND_FLOOR), int(digits[1:-1])
-    while bound is not None and beyond is not None and float(text) <= beyond < bound and places < _SURE.prec:
+    while bound is not None and claim is not None and float(text) <= claim < bound and places < _CONTEXT.prec:
         places += 1
         text = _directed(bound, f".{places}{digits[-1]}", ROUND_FLOOR)
     return text
@@ -38,7 +38,7 @@ def within(low: float | None, high: float | None, digits: str = ".4g") -> tuple[
 
 def exceeds(number: float, other: float) -> bool:
     """Return whether a number of at least 0 exceeds another by more than rounding."""
-    return number > other * (1 + ALIKE)
+    return number > other * (1 + REL_TOLERANCE)
 
 
 def compact(value: object) -> str:
@@ -65,9 +65,9 @@ def _directed(bound: float | None, digits: str, rounding: str) -> str:
         return "-"
     if not math.isfinite(bound):
         return f"{bound:{digits}}"
-    sure, places = _SURE.create_decimal(Decimal(bound)), int(digits[1:-1])
+    number, places = _CONTEXT.create_decimal(Decimal(bound)), int(digits[1:-1])
     if digits.endswith("f"):
-        short = sure.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=400))
+        short = number.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=400))
     else:
-        short = Context(prec=places, rounding=rounding).create_decimal(sure)
+        short = Context(prec=places, rounding=rounding).create_decimal(number)
     return f"{float(short) + 0.0:{digits}}"

@@ -28,8 +28,8 @@ from .odds.walks import doubt_by_curves
 #: and so many standard errors of the pilot are taken off then; by independent runs likely trends say what is in doubt.
 TREND, TREND_DOUBT = 30.0, 0.4
 #: Wrong guesses that a trend makes expect in a pilot, at least: where there are none, no ratio of rates is a number.
-_LEAST_TRENDING = 1e-3
-_FEWEST = 3.0  # right guesses, below which an event is no candidate
+_MIN_TREND_COUNT = 1e-3
+_MIN_RIGHT = 3.0  # right guesses, below which an event is no candidate
 #: Wrong guesses that are added to what the pilot shows, to an event of one side and to each side of two: to its
 #: counts, and where log odds say what to expect. Promises of one side are too high otherwise.
 _UNSEEN, _UNSEEN_BY_LOG_ODDS = (1.0, 0.5), (0.3, 0.05)
@@ -71,20 +71,26 @@ class Candidates:
         Rates are those of each world: the pilot may have more runs of one than of the other. `odds` are such runs too,
         (likely curves, thresholds), where log odds say them: how far these differ is then what is in doubt.
         """
-        above, below = tails_of
+        upper_tails, lower_tails = tails_of
         upper, lower, one_sided, allowed = pairs(grid)
         sides = (
-            (np.append(above[0], 0)[:, None], np.append(below[0], 0)),  # the left world: guessed right, guessed wrong
-            (np.append(below[1], 0), np.append(above[1], 0)[:, None]),
+            (
+                np.append(upper_tails[0], 0)[:, None],
+                np.append(lower_tails[0], 0),
+            ),  # the left world: guessed right, guessed wrong
+            (np.append(lower_tails[1], 0), np.append(upper_tails[1], 0)[:, None]),
         )
-        allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, sum(runs_of) / 8)
+        allowed &= sides[0][0] + sides[1][0] >= min(_MIN_RIGHT, sum(runs_of) / 8)
         unseen = np.where(one_sided, *(_UNSEEN if odds is None else _UNSEEN_BY_LOG_ODDS))
-        used = ~np.isnan(lower), ~np.isnan(upper)[:, None]
-        guesses = [(rights, wrongs + unseen * side) for (rights, wrongs), side in zip(sides, used, strict=True)]
+        in_use = ~np.isnan(lower), ~np.isnan(upper)[:, None]
+        guesses = [(rights, wrongs + unseen * side) for (rights, wrongs), side in zip(sides, in_use, strict=True)]
         rare = np.zeros(allowed.shape, dtype=np.bool_)
         if tails is not None:  # what the trend of a tail makes expect takes part, where it is one of one side
             expected = np.full(allowed.shape, np.nan)
-            expected[-1, :-1], expected[:-1, -1] = in_tail(below[1], below[0]), in_tail(above[0], above[1])
+            expected[-1, :-1], expected[:-1, -1] = (
+                in_tail(lower_tails[1], lower_tails[0]),
+                in_tail(upper_tails[0], upper_tails[1]),
+            )
             rare = ~np.isnan(expected)
             for _, wrongs in guesses:
                 wrongs[rare] *= (expected / (1 + expected))[rare]
@@ -122,18 +128,18 @@ class Candidates:
         with np.errstate(divide="ignore", invalid="ignore"):
             of_right, of_wrong = (
                 [
-                    np.maximum(one * (1 - one) / total**2 + p * q / (excess * false), 1e-12)
-                    for (p, q), one in zip(self.rates, ones, strict=True)
+                    np.maximum(rate * (1 - rate) / total**2 + p * q / (excess * false), 1e-12)
+                    for (p, q), rate in zip(self.rates, rates, strict=True)
                 ]
-                for ones, total in (([p for p, _ in self.rates], excess), ([q for _, q in self.rates], false))
+                for rates, total in (([p for p, _ in self.rates], excess), ([q for _, q in self.rates], false))
             )
         return of_right, of_wrong
 
     def variances(self, runs_of: tuple[Floats | float, Floats | float]) -> tuple[Floats, Floats]:
         """Return the variances of ln(excess) and of ln(false) by so many independent runs of each world."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            right, wrong = (one[0] / runs_of[0] + one[1] / runs_of[1] for one in self._of_one())
-        return right, wrong
+            of_right, of_wrong = (terms[0] / runs_of[0] + terms[1] / runs_of[1] for terms in self._of_one())
+        return of_right, of_wrong
 
     def with_trend(
         self, tails_of: tuple[Sequence[Floats], Sequence[Floats]], draws: int
@@ -157,15 +163,15 @@ class Candidates:
 
         A wrong guess more in the runs to come, which a count's upper limit has, takes part in what is in doubt.
         """
-        above, below = ([one.mean(axis=0) for one in side] for side in curves)
-        guesses = _guesses((above, below))
+        upper_tails, lower_tails = ([counts.mean(axis=0) for counts in side] for side in curves)
+        guesses = _guesses((upper_tails, lower_tails))
         one_more = np.full(self.allowed.shape, sum(runs_of) / runs)
         return self._trending(guesses, runs_of, doubt_by_curves(curves, guesses, one_more))
 
     def _trending(
         self, guesses: list[tuple[Floats, Floats]], runs_of: tuple[int, int], pilot: tuple[Floats, Floats]
     ) -> tuple[Candidates, NDArray[np.bool_]]:
-        rates = [(right / n, wrong / n) for (right, wrong), n in zip(guesses, runs_of, strict=True)]
+        rates = [(rights / n, wrongs / n) for (rights, wrongs), n in zip(guesses, runs_of, strict=True)]
         rare = (guesses[0][1] < TREND) & (guesses[1][1] < TREND)
         return replace(self, rates=rates, pilot=pilot, by_curves=True), rare
 
@@ -173,8 +179,12 @@ class Candidates:
         self, other: Candidates, where: NDArray[np.bool_], runs: int, quantile: float, doubts: tuple[float, float]
     ) -> tuple[Event, float]:
         """Return the event that promises most, by the other candidates' rates somewhere; `doubts` are theirs first."""
-        ways = (way.promises(runs, quantile, doubt) for way, doubt in zip((other, self), doubts, strict=True))
-        return self.most(*(np.where(where, told, seen) for told, seen in zip(*ways, strict=True)))
+        predictions = (
+            candidates.promises(runs, quantile, doubt) for candidates, doubt in zip((other, self), doubts, strict=True)
+        )
+        return self.most(
+            *(np.where(where, by_trend, by_counts) for by_trend, by_counts in zip(*predictions, strict=True))
+        )
 
     def promises(self, runs: int, quantile: float, doubt: float) -> tuple[Floats, Floats]:
         """Return the bounds (nats) that events promise in so many certification runs, and the left world's share.
@@ -189,9 +199,9 @@ class Candidates:
             allotted = allotment(of_right[0] + of_wrong[0], of_right[1] + of_wrong[1])
             share = np.where(self.one_sided, allotted, 0.5)
             played = runs * share, runs * (1 - share)
-            counted = self._with_one_more(played) if self.by_curves else self
-            promise = np.log(np.maximum(counted.excess - self._explained(runs, quantile), 1e-12) / counted.false)
-            promise -= _doubt(quantile, *counted.variances(played))
+            candidates = self._with_one_more(played) if self.by_curves else self
+            promise = np.log(np.maximum(candidates.excess - self._explained(runs, quantile), 1e-12) / candidates.false)
+            promise -= _doubt(quantile, *candidates.variances(played))
             promise -= _doubt(doubt, *self.pilot)
         return np.where(self.allowed, rounded(promise), -np.inf), share
 
@@ -200,21 +210,24 @@ class Candidates:
         if not self.delta:
             return 0.0
         guessed = (self.rates[0][0] + self.rates[1][0] + self.false) / 2
-        sure = -float(special.ndtri(NUISANCE_SHARE * special.ndtr(-quantile)))
-        least = np.maximum(guessed - sure * np.sqrt(np.maximum(guessed * (1 - guessed), 0.0) / runs), 1e-12)
-        return np.where(self.one_sided, 0.0, 2 * self.delta * (guessed / least - 1))
+        nuisance_quantile = -float(special.ndtri(NUISANCE_SHARE * special.ndtr(-quantile)))
+        min_guessed = np.maximum(
+            guessed - nuisance_quantile * np.sqrt(np.maximum(guessed * (1 - guessed), 0.0) / runs), 1e-12
+        )
+        return np.where(self.one_sided, 0.0, 2 * self.delta * (guessed / min_guessed - 1))
 
     def _with_one_more(self, played: tuple[Floats, Floats]) -> Candidates:
         """Return the candidates with one wrong guess more in so many runs of each world: a count's upper limit has it.
 
         Without it the limit of a count of less than one would be no limit; the pilot's counts have one of their own.
         """
-        used = np.arange(self.grid.size + 1) < self.grid.size
-        sides = (used, used[:, None])  # wrong guesses in the left world are at or below the lower threshold
-        each = np.where(self.one_sided, 1.0, 0.5)
+        is_threshold = np.arange(self.grid.size + 1) < self.grid.size
+        # Wrong guesses in the left world are at or below the lower threshold.
+        sides = is_threshold, is_threshold[:, None]
+        extra = np.where(self.one_sided, 1.0, 0.5)
         rates = [
-            (right, wrong + each * side / runs)
-            for (right, wrong), side, runs in zip(self.rates, sides, played, strict=True)
+            (rights, wrongs + extra * side / runs)
+            for (rights, wrongs), side, runs in zip(self.rates, sides, played, strict=True)
         ]
         return replace(self, rates=rates)
 
@@ -222,31 +235,31 @@ class Candidates:
         """Return the event that promises most, and what it promises."""
         return self.most(*self.promises(runs, quantile, doubt))
 
-    def most(self, worth: Floats, share: Floats) -> tuple[Event, float]:
+    def most(self, predicted_bounds: Floats, share: Floats) -> tuple[Event, float]:
         """Return the event that is worth most, with the left world's share, and what it is worth."""
-        i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
+        i, j = np.unravel_index(int(np.argmax(predicted_bounds)), predicted_bounds.shape)
         if not self.allowed[i, j]:
             return NO_EVENT, -math.inf
         upper, lower = np.append(self.grid, UNUSED)[i], np.append(self.grid, UNUSED)[j]
         method = "joint" if self.one_sided[i, j] else "guess"
-        return Event(float(lower), float(upper), method, float(share[i, j])), float(worth[i, j])
+        return Event(float(lower), float(upper), method, float(share[i, j])), float(predicted_bounds[i, j])
 
 
 def _guesses(tails_of: tuple[Sequence[Floats], Sequence[Floats]]) -> list[tuple[Floats, Floats]]:
     """Return the right and wrong guesses of either world that a trend makes expect, from its tails as in `of`."""
-    (above, above_wrong), (below_wrong, below) = tails_of
-    wrongs = (np.append(np.maximum(wrong, _LEAST_TRENDING), 0.0) for wrong in (below_wrong, above_wrong))
+    (upper_right, upper_wrong), (lower_wrong, lower_right) = tails_of
+    wrongs = (np.append(np.maximum(counts, _MIN_TREND_COUNT), 0.0) for counts in (lower_wrong, upper_wrong))
     of_left, of_right = wrongs
-    return [(np.append(above, 0.0)[:, None], of_left), (np.append(below, 0.0), of_right[:, None])]
+    return [(np.append(upper_right, 0.0)[:, None], of_left), (np.append(lower_right, 0.0), of_right[:, None])]
 
 
-def _doubt(errors: float, right: Floats, wrong: Floats) -> Floats:
+def _doubt(errors: float, right_variance: Floats, wrong_variance: Floats) -> Floats:
     """Return what to take off a log ratio of two rates for so many standard errors, given the logarithms' variances.
 
     A count of c has the variance 1 / c, and limits far from symmetric where it is small [1]_; the two distances from
     the ratio to its limit are summed as standard errors are [2]_.
     """
-    least = np.maximum(1 - right / 9 - errors * np.sqrt(right) / 3, 1e-3)
-    most = np.maximum(1 - wrong / 9 + errors * np.sqrt(wrong) / 3, 1e-3)
-    doubt: Floats = 3 * np.sign(errors) * np.hypot(np.log(least), np.log(most))
+    lower_factor = np.maximum(1 - right_variance / 9 - errors * np.sqrt(right_variance) / 3, 1e-3)
+    upper_factor = np.maximum(1 - wrong_variance / 9 + errors * np.sqrt(wrong_variance) / 3, 1e-3)
+    doubt: Floats = 3 * np.sign(errors) * np.hypot(np.log(lower_factor), np.log(upper_factor))
     return doubt

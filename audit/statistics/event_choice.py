@@ -32,7 +32,7 @@ FOLLOWED, FOLLOWED_SHARE = 100, 400
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
 #: Pilot runs below which the counts say what is in doubt: of fewer, attacks learn log odds too large.
-_FEWEST_OF_CURVES = 10_000
+_MIN_CURVE_RUNS = 10_000
 
 
 def choose(
@@ -89,7 +89,7 @@ def choose(
     if log_odds:
         centres = _followed(_centres(grid), scores[known]) if of_numbers else _centres(grid)
     smooth = _tails(smoothed(*cells, centres))
-    told = log_odds and judged and not coupled and left.size >= _FEWEST_OF_CURVES
+    told = log_odds and judged and not coupled and left.size >= _MIN_CURVE_RUNS
     odds = _tails(likely(*cells, centres)) if told else None
     ways = [Candidates.of(smooth, grid, runs_of, delta=delta, odds=odds)]
     if coupled:
@@ -128,21 +128,21 @@ def choose_by_trend(
     delta, alpha, runs, doubt, log_odds
         As for `choose`; the doubt is that of counts.
     """
-    half, known = scores.size // 2, ~np.isnan(scores)
-    grid = _places(np.sort(scores[known]))
+    half, is_number = scores.size // 2, ~np.isnan(scores)
+    grid = _places(np.sort(scores[is_number]))
     if not grid.size:
         return NO_EVENT, -math.inf
     in_left, in_right = (_cells(grid, side[~np.isnan(side)]) for side in (scores[:half], scores[half:]))
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
-    counted = Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
+    by_counts = Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
     quantile = -float(special.ndtri(alpha))
     trend = trended(in_left, in_right, _centres(grid) if log_odds else None)
     if trend is None:
-        return counted.best(runs, quantile, doubt)
-    trending, rare = counted.with_trend(_tails(trend), half)
+        return by_counts.best(runs, quantile, doubt)
+    trending, rare = by_counts.with_trend(_tails(trend), half)
     if log_odds:
         return trending.best(runs, quantile, 0.0)
-    return counted.best_of_either(trending, rare, runs, quantile, (TREND_DOUBT, doubt))
+    return by_counts.best_of_either(trending, rare, runs, quantile, (TREND_DOUBT, doubt))
 
 
 def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float) -> float:
@@ -190,7 +190,7 @@ def cells_of(scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tupl
     A cell holds the scores from a threshold up to, and without, the next; those below all and nan are the first.
     """
     grid, in_left, in_right = counts_of(scores, left)
-    none = [int(np.count_nonzero(np.isnan(scores) & here)) for here in (left, ~left)]
+    none = [int(np.count_nonzero(np.isnan(scores) & world)) for world in (left, ~left)]
     if not grid.size:
         return grid, np.array([float(none[0])]), np.array([float(none[1])])
     centres = np.clip(np.append(grid[:1], grid), -CERTAIN, CERTAIN)
@@ -201,9 +201,9 @@ def cells_of(scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tupl
 
 def counts_of(scores: Floats, left: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
     """Return thresholds, and the runs of either world in their cells as `cells_of` has them, without nan."""
-    known = ~np.isnan(scores)
-    sides = np.sort(scores[known & left]), np.sort(scores[known & ~left])
-    grid = _places(np.sort(scores[known]))
+    is_number = ~np.isnan(scores)
+    sides = np.sort(scores[is_number & left]), np.sort(scores[is_number & ~left])
+    grid = _places(np.sort(scores[is_number]))
     in_left, in_right = (np.diff(np.searchsorted(side, grid), prepend=0, append=side.size) for side in sides)
     return grid, in_left, in_right
 

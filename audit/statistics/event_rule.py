@@ -27,7 +27,7 @@ from .events import NO_EVENT, UNUSED, Event, check_runs
 #: Where scores stand for log odds they are clipped at this size.
 CERTAIN = 20.0
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
-_NEAR = 1e-6  # bounds that are closer are compared by all their digits
+_TIE_TOLERANCE = 1e-6  # bounds that are closer are compared by all their digits
 _EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
 _DISAGREE = 4.0  # standard errors beyond which labels are not those that the odds speak of
 _LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are left out
@@ -73,7 +73,7 @@ def choose_by_labels(
         raise must_be("alpha", "in (0, 1)", alpha)
     if not 0 <= delta < 1:
         raise must_be("delta", "in [0, 1)", delta)
-    return _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs, fair))[1]
+    return _best_event(_Tails.of(values, labels), _EventRule(delta, alpha, runs, fair))[1]
 
 
 def choose_by_odds(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int) -> Event:
@@ -91,16 +91,18 @@ def choose_by_odds(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: f
         As for `choose_by_labels`.
     """
     values, labels = check_runs(scores, left)
-    known = ~np.isnan(values)
-    odds = np.clip(values[known], -CERTAIN, CERTAIN)
+    is_number = ~np.isnan(values)
+    odds = np.clip(values[is_number], -CERTAIN, CERTAIN)
     laws = [special.expit(sign * odds) for sign in (1, -1)]
     likely = [law * (odds.size / values.size / max(law.sum(), 1e-12)) for law in laws]
-    worth, event = _best_event(_Tails.of_laws(values[known], *likely), _Rule(delta, alpha, runs, least=1 / runs))
+    predicted_bound, event = _best_event(
+        _Tails.of_laws(values[is_number], *likely), _EventRule(delta, alpha, runs, min_probability=1 / runs)
+    )
     # Of the labels' mean along the odds, in standard errors: whether the odds are too large, too small, or wrong.
-    off = rounded(((labels[known] - laws[0]) @ odds) / math.sqrt((laws[0] * laws[1]) @ odds**2 + 1e-12))
+    off = rounded(((labels[is_number] - laws[0]) @ odds) / math.sqrt((laws[0] * laws[1]) @ odds**2 + 1e-12))
     if abs(off) > _DISAGREE:
-        counted, other = _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs))
-        return other if rounded(counted) > rounded(worth) else event
+        label_bound, other = _best_event(_Tails.of(values, labels), _EventRule(delta, alpha, runs))
+        return other if rounded(label_bound) > rounded(predicted_bound) else event
     return event
 
 
@@ -116,7 +118,9 @@ def choose_from_laws(scores: ArrayLike, p: ArrayLike, q: ArrayLike, *, delta: fl
     """
     values, left, right = (np.asarray(a, dtype=np.float64) for a in (scores, p, q))
     # A law may name what no run will show: certification tells nothing below 1 / runs.
-    return _best_event(_Tails.of_laws(values, left, right), _Rule(delta, alpha, runs, least=1 / runs))[1]
+    return _best_event(_Tails.of_laws(values, left, right), _EventRule(delta, alpha, runs, min_probability=1 / runs))[
+        1
+    ]
 
 
 def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
@@ -139,13 +143,13 @@ def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
     return multiples
 
 
-def _best_event(tails: _Tails, rule: _Rule) -> tuple[float, Event]:
+def _best_event(tails: _Tails, rule: _EventRule) -> tuple[float, Event]:
     """Return the best event, with its worth."""
     if tails.thresholds.size == 0:
         return -math.inf, NO_EVENT  # every score is nan: nothing can be guessed
     guess = rule.best_guess(tails)
     candidates = [guess, *rule.best_joint(tails, guess[0])]
-    return candidates[best([worth for worth, _ in candidates])]
+    return candidates[best([bound for bound, _ in candidates])]
 
 
 @dataclass(frozen=True)
@@ -162,9 +166,9 @@ class _Tails:
 
     @classmethod
     def of(cls, values: _Floats, labels: NDArray[np.bool_]) -> _Tails:
-        known = ~np.isnan(values)
-        left, right = np.sort(values[known & labels]), np.sort(values[known & ~labels])
-        grid = _candidates(np.sort(values[known]))
+        is_number = ~np.isnan(values)
+        left, right = np.sort(values[is_number & labels]), np.sort(values[is_number & ~labels])
+        grid = _candidates(np.sort(values[is_number]))
         return cls(
             grid,
             int(values.size),
@@ -179,52 +183,54 @@ class _Tails:
         # Whole numbers of runs have exact sums, so a sum is 0 on every processor or on none. Outcomes with 0 runs
         # in both worlds are left out.
         masses = [np.rint(rounded(law, _LAW_DIGITS) * (endless / 2)) for law in (p, q)]
-        known = ~np.isnan(values) & (masses[0] + masses[1] > 0)
-        order = np.argsort(values[known], kind="stable")
-        values = values[known][order]
+        is_possible = ~np.isnan(values) & (masses[0] + masses[1] > 0)
+        order = np.argsort(values[is_possible], kind="stable")
+        values = values[is_possible][order]
         grid = _candidates(values)
         # Rounding may take a law's sum beyond 1, where its variance would be negative.
-        sums = [np.minimum(np.append(0.0, np.cumsum(law[known][order])), endless / 2) for law in masses]
-        below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
+        sums = [np.minimum(np.append(0.0, np.cumsum(law[is_possible][order])), endless / 2) for law in masses]
+        n_below, n_upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
         return cls(
             grid,
             round(endless),
             round(endless / 2),
-            *(mass[-1] - mass[below] for mass in sums),
-            *(mass[upto] for mass in sums),
+            *(mass[-1] - mass[n_below] for mass in sums),
+            *(mass[n_upto] for mass in sums),
         )
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _EventRule:
     delta: float
     alpha: float
     runs: int
     fair: bool = False
-    least: float = 0.0  # the smallest probability that runs can tell from 0
+    min_probability: float = 0.0  # the smallest probability that runs can tell from 0
 
     def best_guess(self, tails: _Tails) -> tuple[float, Event]:
         """Return the best pair of thresholds, one-sided ones included, with its worth."""
         none = np.zeros(1)
         upper, lower, one_sided, allowed = pairs(tails.thresholds)
-        right = np.append(tails.left_upper, none)[:, None] + np.append(tails.right_lower, none)
-        wrong = np.append(tails.right_upper, none)[:, None] + np.append(tails.left_lower, none)
+        rights = np.append(tails.left_upper, none)[:, None] + np.append(tails.right_lower, none)
+        wrongs = np.append(tails.right_upper, none)[:, None] + np.append(tails.left_lower, none)
         slack = np.where(one_sided, self.delta / 2, self.delta)
-        a, b = right / tails.pilot, (wrong + 1) / (tails.pilot + 1)
-        seen = np.maximum(b, self.least)
+        a, b = rights / tails.pilot, (wrongs + 1) / (tails.pilot + 1)
+        seen = np.maximum(b, self.min_probability)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Right and wrong guesses exclude each other in a run, hence the last, covariance term.
             variance = a * (1 - a) / (a - slack) ** 2 + (1 - seen) / seen + 2 * a / (a - slack)
-        worth = np.where(allowed, self._worth(a, seen, slack, variance, variance / tails.pilot), -np.inf)
-        i, j = np.unravel_index(np.argmax(worth), worth.shape)
+        predicted_bound = np.where(
+            allowed, self._predicted_bound(a, seen, slack, variance, variance / tails.pilot), -np.inf
+        )
+        i, j = np.unravel_index(np.argmax(predicted_bound), predicted_bound.shape)
         n, event = self.runs, Event(float(lower[j]), float(upper[i]), "guess")
         c = round(n * float(a[i, j]))
         guessed = c + min(round(n * float(b[i, j])), n - c)
         bound = intervals.epsilon_guess(c, guessed, n, delta=slack[i, j], alpha=self.alpha)
-        return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(worth[i, j])), event
+        return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(predicted_bound[i, j])), event
 
-    def best_joint(self, tails: _Tails, least: float = -math.inf) -> list[tuple[float, Event]]:
-        """Return the best event towards each world, with its worth, where that may be above the `least`."""
+    def best_joint(self, tails: _Tails, floor: float = -math.inf) -> list[tuple[float, Event]]:
+        """Return the best event towards each world, with its worth, where that may be above the `min_probability`."""
         games, doubts, events = [], [], []
         n_left, n_right = tails.pilot_left, tails.pilot - tails.pilot_left
         if n_left == 0 or n_right == 0:
@@ -234,35 +240,37 @@ class _Rule:
             ("right", tails.right_lower, n_right, tails.left_lower, n_left),
         ):
             p, q = k_p / n_p, (k_q + 1) / (n_q + 1)
-            seen = np.maximum(q, self.least)
+            seen = np.maximum(q, self.min_probability)
             with np.errstate(divide="ignore", invalid="ignore"):
                 spread_p, spread_q = p * (1 - p) / (p - self.delta) ** 2, (1 - seen) / seen
             pilot = spread_p / n_p + spread_q / n_q
             share = np.full(p.shape, 0.5) if self.fair else allotment(spread_p, spread_q)  # of P, which is named
-            worth = self._worth(p, seen, np.asarray(self.delta), spread_p / share + spread_q / (1 - share), pilot)
-            i = int(np.argmax(worth))
-            threshold, named = float(tails.thresholds[i]), float(share[i])
-            played = max(1, round(self.runs * named)), max(1, round(self.runs * (1 - named)))
+            predicted_bound = self._predicted_bound(
+                p, seen, np.asarray(self.delta), spread_p / share + spread_q / (1 - share), pilot
+            )
+            i = int(np.argmax(predicted_bound))
+            threshold, named_share = float(tails.thresholds[i]), float(share[i])
+            played = max(1, round(self.runs * named_share)), max(1, round(self.runs * (1 - named_share)))
             games.append((round(played[0] * float(p[i])), played[0], round(played[1] * float(q[i])), played[1]))
-            doubts.append((float(pilot[i]), float(worth[i])))
+            doubts.append((float(pilot[i]), float(predicted_bound[i])))
             if towards == "left":
-                events.append(Event(UNUSED, threshold, "joint", named))
+                events.append(Event(UNUSED, threshold, "joint", named_share))
             else:
-                events.append(Event(threshold, UNUSED, "joint", round(1 - named, 2)))
+                events.append(Event(threshold, UNUSED, "joint", round(1 - named_share, 2)))
         table = np.array(games).T
         hopeful = np.ones(2, dtype=bool)
-        if least >= 0:  # of an event that is worth less the bound is not needed, which takes long to compute
-            levels = [least + _PILOT_WEIGHT * math.sqrt(pilot) - _NEAR for pilot, _ in doubts]
-            known = np.isfinite(levels)
-            hopeful[known] = joint_bound.rejected(
-                *table[:, known], epsilon=np.array(levels)[known], delta=self.delta, alpha=self.alpha
+        if floor >= 0:  # of an event that is worth less the bound is not needed, which takes long to compute
+            levels = [floor + _PILOT_WEIGHT * math.sqrt(pilot) - _TIE_TOLERANCE for pilot, _ in doubts]
+            is_finite = np.isfinite(levels)
+            hopeful[is_finite] = joint_bound.rejected(
+                *table[:, is_finite], epsilon=np.array(levels)[is_finite], delta=self.delta, alpha=self.alpha
             )
         bounds = joint_bound.epsilon_joint(*table[:, hopeful], delta=self.delta, alpha=self.alpha, margins=())
-        chosen = [i for i in range(2) if hopeful[i]]
-        settled = [_settle(float(bound), *doubts[i]) for i, bound in zip(chosen, np.ravel(bounds), strict=True)]
-        return [(worth, events[i]) for i, worth in zip(chosen, settled, strict=True)]
+        indices = [i for i in range(2) if hopeful[i]]
+        settled = [_settle(float(bound), *doubts[i]) for i, bound in zip(indices, np.ravel(bounds), strict=True)]
+        return [(predicted_bound, events[i]) for i, predicted_bound in zip(indices, settled, strict=True)]
 
-    def _worth(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
+    def _predicted_bound(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
         """Return the rule's value, rounded; `variance` is that of one certification run, `pilot` that of the pilot."""
         quantile = -float(special.ndtri(self.alpha))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -272,9 +280,9 @@ class _Rule:
         return np.where(p > delta, rounded(rule), rounded(p - delta - q) - 1e9)
 
 
-def _settle(bound: float, pilot_variance: float, worth: float) -> float:
+def _settle(bound: float, pilot_variance: float, rule_value: float) -> float:
     """Return the worth of a family's winner: its expected bound, or the rule where that is clipped."""
-    return bound - _PILOT_WEIGHT * math.sqrt(pilot_variance) if bound > 0 else min(worth, 0.0)
+    return bound - _PILOT_WEIGHT * math.sqrt(pilot_variance) if bound > 0 else min(rule_value, 0.0)
 
 
 def _candidates(ordered: _Floats) -> _Floats:
@@ -307,34 +315,34 @@ def picked(ordered: _Floats, distinct: _Floats, *, tail: NDArray[np.int64], quan
     return thresholds
 
 
-def transfer(event: Event, scores: _Floats, others: _Floats) -> Event:
+def transfer(event: Event, scores: _Floats, new_scores: _Floats) -> Event:
     """Return the event on other scores of the same runs whose tails hold as many of them.
 
     The folds of cross-fitting and the final model score alike but not equally: a threshold that cuts 3 % of one may
     lie above everything of the other.
     """
-    if np.array_equal(scores, others, equal_nan=True):
+    if np.array_equal(scores, new_scores, equal_nan=True):
         return event
     if event.function is not None:
-        event = replace(event, function=event.function.transferred(scores, others))
+        event = replace(event, function=event.function.transferred(scores, new_scores))
     if event.stakes is not None:
-        event = replace(event, stakes=event.stakes.transferred(scores, others))
+        event = replace(event, stakes=event.stakes.transferred(scores, new_scores))
     upper, lower = UNUSED, UNUSED
     if not math.isnan(event.upper):
-        upper = -_lowest_of_top(-others, int(np.sum(scores >= event.upper)))
+        upper = -_lowest_of_top(-new_scores, int(np.sum(scores >= event.upper)))
     if not math.isnan(event.lower):
-        lower = _lowest_of_top(others, int(np.sum(scores <= event.lower)))
+        lower = _lowest_of_top(new_scores, int(np.sum(scores <= event.lower)))
     if not math.isnan(upper) and not math.isnan(lower) and lower >= upper:
         return event
     return replace(event, lower=lower, upper=upper)
 
 
-def _lowest_of_top(scores: _Floats, many: int) -> float:
-    """Return t such that the number of scores at most t is nearest to `many`, and not 0."""
+def _lowest_of_top(scores: _Floats, count: int) -> float:
+    """Return t such that the number of scores at most t is nearest to `count`, and not 0."""
     values, times = np.unique(scores[~np.isnan(scores)], return_counts=True)
     if not values.size:
         return UNUSED
-    return float(values[np.argmin(np.abs(np.cumsum(times) - many))])
+    return float(values[np.argmin(np.abs(np.cumsum(times) - count))])
 
 
 def pairs(grid: _Floats) -> tuple[_Floats, _Floats, NDArray[np.bool_], NDArray[np.bool_]]:

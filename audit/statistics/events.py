@@ -197,7 +197,7 @@ class Counts:
 
     def to_json(self) -> CountsJson:
         """Return the record's form."""
-        named: CountsJson = {
+        record: CountsJson = {
             "runs": self.runs,
             "runs_left": self.runs_left,
             "left_upper": self.left_upper,
@@ -207,7 +207,7 @@ class Counts:
             "right": self.right,
             "guesses": self.guesses,
         }
-        return {**named, "tally": list(self.tally)} if self.tally else named
+        return {**record, "tally": list(self.tally)} if self.tally else record
 
     @classmethod
     def of_json(cls, data: CountsJson) -> Counts:
@@ -274,14 +274,14 @@ class Certificate:
 def count(event: Event, scores: ArrayLike, left: ArrayLike) -> Counts:
     """Count the event over runs with the given scores and world labels (True: world P, the pair's left)."""
     values, labels = check_runs(scores, left)
-    above, below = values >= event.upper, values <= event.lower
+    in_upper, in_lower = values >= event.upper, values <= event.lower
     return Counts(
         runs=int(values.size),
         runs_left=int(np.count_nonzero(labels)),
-        left_upper=int(np.count_nonzero(above & labels)),
-        right_upper=int(np.count_nonzero(above & ~labels)),
-        left_lower=int(np.count_nonzero(below & labels)),
-        right_lower=int(np.count_nonzero(below & ~labels)),
+        left_upper=int(np.count_nonzero(in_upper & labels)),
+        right_upper=int(np.count_nonzero(in_upper & ~labels)),
+        left_lower=int(np.count_nonzero(in_lower & labels)),
+        right_lower=int(np.count_nonzero(in_lower & ~labels)),
         tally=event.function.tally(values, labels) if event.function is not None else (),
     )
 
@@ -353,9 +353,9 @@ def bounds_of(
         game, slack = np.array([(c.right, c.guesses, c.runs) for c in parts]).T, _run_delta(event, delta)
         return np.asarray(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
     sides = [sides_of(event, c) for c in parts]
-    played, bounds = [bool(used) for used in sides], np.zeros(len(sides))
+    played, bounds = [bool(side_counts) for side_counts in sides], np.zeros(len(sides))
     if any(played):
-        game = np.array([used[0] for used in sides if used]).T
+        game = np.array([side_counts[0] for side_counts in sides if side_counts]).T
         bounds[played] = joint_bound.epsilon_joint(*game, delta=delta, alpha=alpha, margins=margins, level=level)
     return bounds
 

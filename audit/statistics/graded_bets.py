@@ -90,15 +90,15 @@ class Stakes:
         grades = np.where((edge > 0) & (number <= GRADES), np.sign(odds) * np.minimum(number, GRADES), 0)
         # Neighbours of one grade are one step.
         new = np.flatnonzero(np.diff(grades))
-        kept = np.asarray(edges, dtype=np.float64)[new]
-        return cls(tuple(kept.tolist()), tuple(grades[np.append(0, new + 1)].astype(int).tolist()))
+        step_edges = np.asarray(edges, dtype=np.float64)[new]
+        return cls(tuple(step_edges.tolist()), tuple(grades[np.append(0, new + 1)].astype(int).tolist()))
 
     @classmethod
     def of_log_odds(cls, epsilon: float) -> Stakes:
         """Return the best ones where the score itself is the log odds of the left world."""
-        least = 2.0 ** (-np.arange(GRADES) / 2 - 0.25)
+        min_sizes = 2.0 ** (-np.arange(GRADES) / 2 - 0.25)
         claimed = e_to(epsilon)
-        ends = np.log((least + claimed) / (1 - least))
+        ends = np.log((min_sizes + claimed) / (1 - min_sizes))
         numbers = range(1, GRADES + 1)
         return cls((*(-ends).tolist(), *ends[::-1].tolist()), (*(-n for n in numbers), 0, *reversed(numbers)))
 
@@ -108,9 +108,9 @@ class Stakes:
         steps = np.searchsorted(self.edges, values, side="right")
         return np.where(np.isnan(values), 0, np.asarray(self.grades)[steps]).astype(np.int8)
 
-    def transferred(self, scores: _Floats, others: _Floats) -> Stakes:
+    def transferred(self, scores: _Floats, new_scores: _Floats) -> Stakes:
         """Return the stakes on other scores of the same runs, with about as many of them in each step."""
-        return Stakes(transferred(self.edges, scores, others), self.grades)
+        return Stakes(transferred(self.edges, scores, new_scores), self.grades)
 
     def to_json(self) -> StakesJson:
         """Return them as JSON."""
@@ -122,10 +122,10 @@ class Stakes:
         return cls(tuple(data["edges"]), tuple(data["grades"]))
 
 
-def by_grade(named: NDArray[np.int8], left: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def by_grade(grades: NDArray[np.int8], left: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which runs were named rightly, and which wrongly, by grade: (runs, grades), 0 or 1."""
     numbers = np.arange(1, GRADES + 1)
-    signed = np.where(left, named, -named)[:, None]
+    signed = np.where(left, grades, -grades)[:, None]
     return (signed == numbers).astype(np.int64), (signed == -numbers).astype(np.int64)
 
 
@@ -144,17 +144,17 @@ class GradedBets:
     claimed: float
     delta: float
 
-    def log_wealth(self, right: ArrayLike, wrong: ArrayLike, runs: ArrayLike, epsilon: float) -> _Floats:
+    def log_wealth(self, n_right: ArrayLike, n_wrong: ArrayLike, runs: ArrayLike, epsilon: float) -> _Floats:
         """Return the log wealth against `epsilon`.
 
         Parameters
         ----------
-        right, wrong : int array (..., grades)
+        n_right, n_wrong : int array (..., grades)
             Of the runs so far, how many were named rightly and wrongly, by grade.
         runs : int array (...,)
             How many there were.
         """
-        c, w, n = np.asarray(right), np.asarray(wrong), np.asarray(runs)
+        c, w, n = np.asarray(n_right), np.asarray(n_wrong), np.asarray(runs)
         stakes = _SHARES[:, None] / (e_to(self.claimed) + self.delta)
         against = e_to(epsilon)
         allowed = stakes[:, 0] * (against + self.delta) < 1

@@ -35,7 +35,7 @@ _ORDERS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 #: Scales of stakes that are tried, in shares of that which is best for normal variables.
 _SCALES = np.geomspace(0.125, 2.0, 17)
 #: The weight of the best stakes, and those of the other bets in multiples of them: on both samples, and on one.
-_MAIN, _SIZES, _ALONE = 15 / 16, (0.25, 0.5, 2.0, 4.0), (2.0, 4.0)
+_MAIN, _SIZES, _SINGLE_SIZES = 15 / 16, (0.25, 0.5, 2.0, 4.0), (2.0, 4.0)
 #: Leading bits of what is written down of a function: its sums depend on the processor.
 _BITS = 24
 
@@ -101,9 +101,9 @@ def choose(cells: Cells, measure: Measure, *, alpha: float, runs: int, doubt: fl
         return Event(UNUSED, 0.0, "joint"), -1.0
     event, level = _best_event(cells, measure, alpha, runs, doubt)
     if isinstance(measure, RDP | ZCDP):
-        function, more, share = _best_function(cells, measure, alpha, runs, doubt)
-        if rounded(more) > rounded(level):
-            return replace(event, method="variational", function=function, share=share), more
+        function, function_level, share = _best_function(cells, measure, alpha, runs, doubt)
+        if rounded(function_level) > rounded(level):
+            return replace(event, method="variational", function=function, share=share), function_level
     return event, level
 
 
@@ -111,8 +111,8 @@ def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: 
     """Return the best of the events "the score is at least a threshold"; complements and both orders are in it."""
     p, q = (np.cumsum(law[::-1])[::-1][1:] for law in (cells.left, cells.right))
     p, q = (np.clip(law, 1 / (2 * runs), 1 - 1 / (2 * runs)) for law in (p, q))
-    apart = not isinstance(measure, TradeOff)  # by two intervals, each with half of the error
-    error = alpha / 2 if apart else alpha
+    by_intervals = not isinstance(measure, TradeOff)  # by two intervals, each with half of the error
+    error = alpha / 2 if by_intervals else alpha
     # What n runs do not show may be as likely as -ln(error) / n: no normal error says so.
     quantile, unseen = -float(special.ndtri(error)), -math.log(error)
     spreads = [np.sqrt(law * (1 - law)) for law in (p, q)]
@@ -124,15 +124,15 @@ def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: 
             for spread, part, pilot in zip(spreads, (share, 1 - share), cells.runs, strict=True)
         ]
         low, high = np.maximum(p - errors[0], 0.0), np.minimum(q + errors[1], 1.0)
-        whole = measure.needed(p, q)
-        lost = [whole - measure.needed(low, q), whole - measure.needed(p, high)]
-        promise = measure.needed(low, high) if apart else whole - np.hypot(*lost)
+        needed_level = measure.needed(p, q)
+        level_losses = [needed_level - measure.needed(low, q), needed_level - measure.needed(p, high)]
+        promise = measure.needed(low, high) if by_intervals else needed_level - np.hypot(*level_losses)
         # Where nothing is promised, events are ranked by the difference of the shares in standard errors.
         promise = np.where(promise > 0, promise, (p - q) / np.hypot(*errors) / quantile - 2)
-        used = share
-        share = allotment((lost[0] ** 2) * share, (lost[1] ** 2) * (1 - share))
+        last_share = share
+        share = allotment((level_losses[0] ** 2) * share, (level_losses[1] ** 2) * (1 - share))
     i = best(promise)
-    return Event(UNUSED, float(cells.edges[i]), "joint", float(used[i])), float(promise[i])
+    return Event(UNUSED, float(cells.edges[i]), "joint", float(last_share[i])), float(promise[i])
 
 
 def _best_function(
@@ -142,10 +142,10 @@ def _best_function(
     edges, left, right = _merged(cells)
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.nan_to_num(np.log(left) - np.log(right), nan=0.0, posinf=_CLIPS[-1], neginf=-_CLIPS[-1])
-    orders = [1 + more for more in _ORDERS]
+    orders = [1 + excess for excess in _ORDERS]
     if isinstance(measure, RDP):  # what is true of a lower order is so of a higher one
-        own = [measure.order] if measure.order >= 1 + NEAR_ONE else []
-        orders = [order for order in orders if order < measure.order] + own
+        claimed_orders = [measure.order] if measure.order >= 1 + NEAR_ONE else []
+        orders = [order for order in orders if order < measure.order] + claimed_orders
     candidates = []
     for towards, sign, p, q, pilot in (
         ("left", 1, left, right, cells.runs),
@@ -172,11 +172,11 @@ def _with_bets(
     """
     x, y = function.in_p, function.in_q
     s, t = (min(1.0, float(law @ values)) for law, values in ((p, x), (q, y)))  # the shares may sum to a little more
-    here = float(function.bound(s, t))
-    if not math.isfinite(here):
+    bound_at_means = float(function.bound(s, t))
+    if not math.isfinite(bound_at_means):
         return -math.inf, (0.0, 0.0), 0.5
     step = 1e-6
-    slopes = [(here - float(function.bound(*less))) / step for less in ((s - step, t), (s, t - step))]
+    slopes = [(bound_at_means - float(function.bound(*less))) / step for less in ((s - step, t), (s, t - step))]
     centred = x - s, y - t
     spreads = [
         slope**2 * float(law @ np.square(values)) for slope, law, values in zip(slopes, (p, q), centred, strict=True)
@@ -201,13 +201,13 @@ def _with_bets(
         return -math.inf, (0.0, 0.0), 0.5
     of_pilot = math.sqrt(sum(spread / size for spread, size in zip(spreads, pilot, strict=True)))
     share = of_p if function.towards == "left" else 1 - of_p
-    return here - float(off[i]) - doubt * of_pilot, (float(stakes[0][i]), float(stakes[1][i])), share
+    return bound_at_means - float(off[i]) - doubt * of_pilot, (float(stakes[0][i]), float(stakes[1][i])), share
 
 
 def _bets(in_p: float, in_q: float) -> TwoSampleBets:
     """Return bets of these stakes above all, of smaller and larger ones, and on one sample alone."""
-    pairs = [(1.0, 1.0), *((size, size) for size in _SIZES), *((size, 0.0) for size in _ALONE)]
-    pairs += [(0.0, size) for size in _ALONE]
+    pairs = [(1.0, 1.0), *((size, size) for size in _SIZES), *((size, 0.0) for size in _SINGLE_SIZES)]
+    pairs += [(0.0, size) for size in _SINGLE_SIZES]
     first, second = (
         tuple(significant(np.array(sizes) * stake, _BITS).tolist())
         for sizes, stake in zip(zip(*pairs, strict=True), (in_p, in_q), strict=True)
@@ -222,6 +222,6 @@ def _merged(cells: Cells) -> tuple[_Floats, _Floats, _Floats]:
     weight = rounded(np.cumsum(cells.left + cells.right)[:-1] / 2)
     # Narrower towards both ends, where the log odds are large.
     goals = (1 - np.cos(np.linspace(0, np.pi, STEPS + 1)[1:-1])) / 2
-    at = np.unique(np.searchsorted(weight, goals).clip(0, weight.size - 1))
-    sums = [np.add.reduceat(law, np.append(0, at + 1)) for law in (cells.left, cells.right)]
-    return cells.edges[at], sums[0], sums[1]
+    cuts = np.unique(np.searchsorted(weight, goals).clip(0, weight.size - 1))
+    sums = [np.add.reduceat(law, np.append(0, cuts + 1)) for law in (cells.left, cells.right)]
+    return cells.edges[cuts], sums[0], sums[1]

@@ -85,7 +85,7 @@ def caught_words(detectable: float | None, claimed: float) -> str:
     if detectable is None or not math.isfinite(detectable):
         return "no violation by Laplace noise nine times in ten"
     text = f"{detectable:.4g}"
-    return text if float(text) > claimed else at_least(detectable, beyond=claimed)
+    return text if float(text) > claimed else at_least(detectable, claim=claimed)
 
 
 def claimed_words(measure: MeasureJson) -> str:
@@ -100,10 +100,10 @@ def bound_words(measure: MeasureJson, lower: float) -> str:
     """Return a level behind "at least"."""
     of_profile = measure.get("kind") == "profile"
     times = " times the claimed profile at one of its points" if of_profile else beside(measure)
-    return f"{at_least(lower, beyond=level_of(measure))}{times}"
+    return f"{at_least(lower, claim=level_of(measure))}{times}"
 
 
 def lower_words(measure: MeasureJson, lower: float) -> str:
     """Return a level with the name of its unit, as "rho is at least 0.5"."""
-    what = "the true profile" if measure.get("kind") == "profile" else unit_of(measure)
-    return f"{what} is at least {bound_words(measure, lower)}"
+    subject = "the true profile" if measure.get("kind") == "profile" else unit_of(measure)
+    return f"{subject} is at least {bound_words(measure, lower)}"

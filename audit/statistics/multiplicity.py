@@ -124,7 +124,7 @@ def holm(p_values: Sequence[float], alpha: float, *, planned: int = 0) -> list[D
         return []
     from statsmodels.stats.multitest import multipletests  # a second of imports, for reports of several claims alone
 
-    m, many = max(planned, len(p_values)), len(p_values)
-    rejected, adjusted, _, _ = multipletests([*p_values, *[1.0] * (m - many)], alpha, method="holm")
-    rank = {i: step for step, i in enumerate(sorted(range(many), key=lambda i: p_values[i]))}
+    m, n_tests = max(planned, len(p_values)), len(p_values)
+    rejected, adjusted, _, _ = multipletests([*p_values, *[1.0] * (m - n_tests)], alpha, method="holm")
+    rank = {i: step for step, i in enumerate(sorted(range(n_tests), key=lambda i: p_values[i]))}
     return [Decision(p, alpha / (m - rank[i]), float(adjusted[i]), bool(rejected[i])) for i, p in enumerate(p_values)]

@@ -64,24 +64,24 @@ class ScoreCertificate:
         Parameters and errors are those of `epsilon_from_coins`. Of an independent design `included` says from which
         sample a score comes, and `seed` draws its coins too.
         """
-        given, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
+        values, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
         check_alpha(alpha)
         if self.design == "independent":
-            return _independent(self.measure, given[coins], given[~coins], alpha, seed)
+            return _independent(self.measure, values[coins], values[~coins], alpha, seed)
         if _is_pure(self.measure):
-            return epsilon_from_coins(given, coins, alpha=alpha, seed=seed)
-        return level_from_coins(self.measure, given, coins, alpha=alpha, seed=seed)
+            return epsilon_from_coins(values, coins, alpha=alpha, seed=seed)
+        return level_from_coins(self.measure, values, coins, alpha=alpha, seed=seed)
 
     def refutes(self, scores: ArrayLike, included: ArrayLike, *, alpha: float = 0.05, seed: int = 0) -> bool:
         """Return whether the lower bound is above the measure's own level, sooner than by computing it."""
         measure = self.measure
         if self.design == "one-run":
             return refuted_by_coins(measure, scores, included, alpha=alpha, seed=seed)
-        given, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
+        values, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
         if not (_is_pure(measure) and coins.any() and not coins.all()):
             return self.lower(scores, included, alpha=alpha, seed=seed) > measure.level
-        drawn = fair_coins(given[coins], given[~coins], seed=seed)
-        return drawn is not None and refuted_by_coins(measure, *drawn, alpha=alpha, seed=seed)
+        fair_sample = fair_coins(values[coins], values[~coins], seed=seed)
+        return fair_sample is not None and refuted_by_coins(measure, *fair_sample, alpha=alpha, seed=seed)
 
 
 def score_certificate(design: Design, measure: Measure) -> ScoreCertificate:
@@ -109,8 +109,8 @@ def score_certificate(design: Design, measure: Measure) -> ScoreCertificate:
         limit = _DELTA if measure.is_epsilon else _PART
         return ScoreCertificate(design, measure, _SHARES, "Mahloujifar, Melis & Chaudhuri 2025", limit)
     if measure.is_epsilon:
-        both = f"{_SHARES}, and {_RANKS}"
-        return ScoreCertificate(design, measure, both, "Mahloujifar, Melis & Chaudhuri 2025; David & Nagaraja 2003")
+        methods = f"{_SHARES}, and {_RANKS}"
+        return ScoreCertificate(design, measure, methods, "Mahloujifar, Melis & Chaudhuri 2025; David & Nagaraja 2003")
     return ScoreCertificate(design, measure, _RANKS, "David & Nagaraja 2003")
 
 
@@ -126,8 +126,8 @@ def _independent(
         return 0.0
     if not measure.is_epsilon:
         return level_from_samples(measure, inserted, held_out, alpha=alpha, seed=seed)
-    drawn = fair_coins(inserted, held_out, seed=seed)
+    fair_sample = fair_coins(inserted, held_out, seed=seed)
     if _is_pure(measure):
-        return 0.0 if drawn is None else epsilon_from_coins(*drawn, alpha=alpha, seed=seed)
-    by_shares = 0.0 if drawn is None else level_from_coins(measure, *drawn, alpha=alpha / 2, seed=seed)
+        return 0.0 if fair_sample is None else epsilon_from_coins(*fair_sample, alpha=alpha, seed=seed)
+    by_shares = 0.0 if fair_sample is None else level_from_coins(measure, *fair_sample, alpha=alpha / 2, seed=seed)
     return max(by_shares, level_from_samples(measure, inserted, held_out, alpha=alpha / 2, seed=seed))

@@ -44,13 +44,13 @@ _Floats = NDArray[np.float64]
 #: Below this the incomplete beta function is replaced by its series: below 1e-240 its own terms may be lost.
 _TINY = 1e-200
 #: Terms of that series at most: it has converged long before, or its arguments are wrong.
-_MOST_TERMS = 200_000
+_MAX_TERMS = 200_000
 #: Of an interval of some nats that holds what a budget catches: to a millionth of it.
 _HALVINGS = 20
 #: Stakes, in shares of the largest that the claim allows: most of the mixture, and a tail for other epsilons.
 _SHARES = (np.arange(64) + 0.5) / 64
-_FAR = np.geomspace(1e-8, 1.0, 96)
-_NEAR_WEIGHT = 0.8
+_TAIL_SHARES = np.geomspace(1e-8, 1.0, 96)
+_MAIN_WEIGHT = 0.8
 #: The part of all wealth that is bet in grades; the rest, on the event's guesses, tells how large epsilon is where the
 #: claim is true, and nothing beyond it shows.
 _GRADED_WEIGHT = 0.8
@@ -58,9 +58,9 @@ _GRADED_WEIGHT = 0.8
 _ROUNDING = 1e-8
 #: Parts of the runs, of which each judges the stakes that the others taught; and from how many runs on cells that are
 #: like their neighbours are a model of the odds.
-_FOLDS, _MANY = 5, 100
+_FOLDS, _MIN_CELL_RUNS = 5, 100
 #: How far beyond the scores that were seen odds are looked at, in shares of their range; decimals of models' weights.
-_BEYOND, _TRUST_DIGITS = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6]), 6
+_EXTENSIONS, _TRUST_DIGITS = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6]), 6
 #: Thresholds tried on each side of an event, and stakes at which its growth is computed.
 _THRESHOLDS, _STAKES = 64, 24
 _SMALL_DIGITS = 12  # decimals of the growth in one run, which is small
@@ -68,28 +68,28 @@ _SMALL_DIGITS = 12  # decimals of the growth in one run, which is small
 _GUESS_COUNTS = (np.arange(33) + 0.5) / 33
 
 
-def log_e_value(right: ArrayLike, wrong: ArrayLike, epsilon: ArrayLike) -> _Floats:
+def log_e_value(n_right: ArrayLike, n_wrong: ArrayLike, epsilon: ArrayLike) -> _Floats:
     """Return the logarithm of the e-value against epsilon-DP of so many right and wrong guesses.
 
     ``B(c+1, w+1) I_(pi0..1)(c+1, w+1) / [(1-pi0) pi0^c (1-pi0)^w]``, pi0 = sigmoid(epsilon).
 
     Parameters
     ----------
-    right, wrong : int or array of int
+    n_right, n_wrong : int or array of int
         c and w.
     epsilon : float or array of float
         The claim, in nats, at least 0.
     """
-    c, w, e = np.broadcast_arrays(right, wrong, epsilon)
+    c, w, e = np.broadcast_arrays(n_right, n_wrong, epsilon)
     log_pi, log_rest = special.log_expit(e), special.log_expit(-e)
     # The tail beyond pi0 is computed as the lower tail of 1 - pi: nothing is ever subtracted from 1.
     tail = special.betainc(w + 1, c + 1, special.expit(-e))
     # The series stands in where it is far; at epsilons near the largest float the logarithms overflow there.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log_value = np.asarray(special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi)
-    far = tail < _TINY
-    if np.any(far):
-        log_value[far] = _log_series(c[far], w[far], e[far])
+    underflow = tail < _TINY
+    if np.any(underflow):
+        log_value[underflow] = _log_series(c[underflow], w[underflow], e[underflow])
     return log_value
 
 
@@ -97,7 +97,7 @@ def _log_series(c: _Floats, w: _Floats, e: _Floats) -> _Floats:
     """Return the same by ``pi0 / (w+1) * 2F1(1, c+w+2; w+2; 1-pi0)``: positive terms, for guesses below chance."""
     x = special.expit(-e)
     term, total = np.ones_like(x), np.ones_like(x)
-    for k in range(_MOST_TERMS):
+    for k in range(_MAX_TERMS):
         term = term * ((c + w + 2 + k) / (w + 2 + k) * x)
         total += term
         if np.all(term < 1e-17 * total):
@@ -123,21 +123,24 @@ class Bets:
 
     def _stakes(self) -> tuple[_Floats, _Floats]:
         """Return the stakes and their weights."""
-        near = _SHARES / (e_to(self.claimed) + self.delta)
-        far = _FAR / (1 + self.delta)
-        weights = np.repeat([_NEAR_WEIGHT / near.size, (1 - _NEAR_WEIGHT) / far.size], [near.size, far.size])
-        return np.concatenate([near, far]), weights
+        main_stakes = _SHARES / (e_to(self.claimed) + self.delta)
+        tail_stakes = _TAIL_SHARES / (1 + self.delta)
+        weights = np.repeat(
+            [_MAIN_WEIGHT / main_stakes.size, (1 - _MAIN_WEIGHT) / tail_stakes.size],
+            [main_stakes.size, tail_stakes.size],
+        )
+        return np.concatenate([main_stakes, tail_stakes]), weights
 
-    def log_wealth(self, right: ArrayLike, wrong: ArrayLike, runs: ArrayLike, epsilon: ArrayLike) -> _Floats:
+    def log_wealth(self, n_right: ArrayLike, n_wrong: ArrayLike, runs: ArrayLike, epsilon: ArrayLike) -> _Floats:
         """Return the log wealth against `epsilon` after so many runs, right and wrong guesses among them."""
         if self.delta == 0:
-            return log_e_value(right, wrong, epsilon)
-        c, w, n, e = np.broadcast_arrays(*(np.asarray(a)[..., None] for a in (right, wrong, runs, epsilon)))
+            return log_e_value(n_right, n_wrong, epsilon)
+        c, w, n, e = np.broadcast_arrays(*(np.asarray(a)[..., None] for a in (n_right, n_wrong, runs, epsilon)))
         stakes, weights = self._stakes()
         with np.errstate(over="ignore"):
-            lost = stakes * (np.exp(e) + self.delta)
+            losses = stakes * (np.exp(e) + self.delta)
             log = c * np.log1p(stakes * (1 - self.delta)) + (n - c - w) * np.log1p(-stakes * self.delta)
-            log = np.where(lost < 1, log + special.xlog1py(w, -np.minimum(lost, 1.0)), -np.inf)
+            log = np.where(losses < 1, log + special.xlog1py(w, -np.minimum(losses, 1.0)), -np.inf)
         log_mean: _Floats = special.logsumexp(log, axis=-1, b=weights)
         return log_mean
 
@@ -204,13 +207,13 @@ class AnytimeBets:
         It is one more than all if none do. Guesses of grade 0 are the event's alone.
         """
         n, total = (np.asarray(a, dtype=np.int64) for a in np.broadcast_arrays(guesses, runs))
-        here = np.arange(1, GRADES + 1) == grade
+        is_grade = np.arange(1, GRADES + 1) == grade
         low, high = np.full(n.shape, -1), n + 1
         while np.any(high - low > 1):
             middle = (low + high) // 2
-            inside = np.clip(middle, 0, n)
-            guessed = inside, n - inside
-            graded = (guessed[0][..., None] * here, guessed[1][..., None] * here)
+            n_correct = np.clip(middle, 0, n)
+            guessed = n_correct, n - n_correct
+            graded = (guessed[0][..., None] * is_grade, guessed[1][..., None] * is_grade)
             caught = self.log_wealth(graded, guessed, total, self.claimed) >= -math.log(alpha)
             caught |= middle > n
             low, high = np.where(caught, low, np.maximum(middle, low)), np.where(caught, middle, high)
@@ -233,11 +236,11 @@ def detectable_epsilon(claimed: float, runs: int, *, delta: float, alpha: float,
     bets = AnytimeBets(claimed, delta)
 
     def enough(true: float) -> bool:
-        right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
-        grade = int(Stakes.of_log_odds(claimed).of(math.log(right / wrong) if wrong else math.inf))
-        guesses = upper_quantile(1 - _GUESS_COUNTS, runs, min(1.0, right + wrong))
-        needed = bets.boundary(guesses, runs, alpha, grade)
-        return float(np.mean(survival(needed - 1, guesses, right / (right + wrong)))) >= power
+        p_right, p_wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
+        grade = int(Stakes.of_log_odds(claimed).of(math.log(p_right / p_wrong) if p_wrong else math.inf))
+        guesses = upper_quantile(1 - _GUESS_COUNTS, runs, min(1.0, p_right + p_wrong))
+        min_right = bets.boundary(guesses, runs, alpha, grade)
+        return float(np.mean(survival(min_right - 1, guesses, p_right / (p_right + p_wrong)))) >= power
 
     return least(enough, claimed, steps=_HALVINGS)  # where e^-true underflows, true might as well be infinite
 
@@ -259,21 +262,21 @@ def choose_growing_event(
         The runs that the probabilities were estimated from: wrong guesses are then smoothed by adding one.
     """
     values, p, q = (np.asarray(a, dtype=np.float64) for a in (scores, left, right))
-    known = ~np.isnan(values)
-    if not known.any():
+    is_number = ~np.isnan(values)
+    if not is_number.any():
         return NO_EVENT
-    order = np.argsort(values[known], kind="stable")
-    values, p, q = values[known][order], p[known][order], q[known][order]
+    order = np.argsort(values[is_number], kind="stable")
+    values, p, q = values[is_number][order], p[is_number][order], q[is_number][order]
     distinct = np.unique(values)
     places = np.unique(np.linspace(0, distinct.size - 1, _THRESHOLDS).astype(np.int64))
     mass = rounded(np.cumsum(p + q), _SMALL_DIGITS)
     by_mass = values[np.minimum(np.searchsorted(mass, np.linspace(0, 1, _THRESHOLDS)), values.size - 1)]
     grid = np.unique(np.concatenate([distinct[places], by_mass]))
     sums = [np.concatenate([[0.0], np.cumsum(law)]) for law in (p, q)]
-    below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
+    n_below, n_upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
     # Rows: name the left world from this score up, or never. Columns: name the right one up to this score, or never.
-    right_rate = np.append(sums[0][-1] - sums[0][below], 0)[:, None] + np.append(sums[1][upto], 0)
-    wrong_rate = np.append(sums[1][-1] - sums[1][below], 0)[:, None] + np.append(sums[0][upto], 0)
+    right_rate = np.append(sums[0][-1] - sums[0][n_below], 0)[:, None] + np.append(sums[1][n_upto], 0)
+    wrong_rate = np.append(sums[1][-1] - sums[1][n_below], 0)[:, None] + np.append(sums[0][n_upto], 0)
     if seen is not None:
         wrong_rate = wrong_rate + 1 / seen
     upper, lower, _, allowed = pairs(grid)
@@ -282,20 +285,20 @@ def choose_growing_event(
     return Event(float(lower[j]), float(upper[i]), "guess")
 
 
-def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Floats:
+def _growth(p_right: _Floats, p_wrong: _Floats, epsilon: float, delta: float) -> _Floats:
     """Return the growth of the log wealth in a run at the best stake; where none grows, a ranking below 0. Rounded."""
     largest = 1 / (e_to(epsilon) + delta)
-    best = np.full(right.shape, -np.inf)
-    rest = np.maximum(1 - right - wrong, 0)
+    best = np.full(p_right.shape, -np.inf)
+    rest = np.maximum(1 - p_right - p_wrong, 0)
     for stake in (np.arange(_STAKES) + 0.5) / _STAKES * largest:
         log = (
-            right * np.log1p(stake * (1 - delta))
-            + wrong * np.log1p(-stake / largest)
+            p_right * np.log1p(stake * (1 - delta))
+            + p_wrong * np.log1p(-stake / largest)
             + rest * np.log1p(-stake * delta)
         )
         best = np.maximum(best, log)
     best = rounded(best, _SMALL_DIGITS)
-    return np.where(best > 0, best, rounded(right - wrong * e_to(epsilon) - delta) - 1e3)
+    return np.where(best > 0, best, rounded(p_right - p_wrong * e_to(epsilon) - delta) - 1e3)
 
 
 def choose_stakes(
@@ -325,26 +328,26 @@ def choose_stakes(
         The log wealth of gamblers against the claim after all runs: the stakes that most of the runs teach are bet on
         the others (cross-validation).
     """
-    known = ~np.isnan(scores)
+    is_number = ~np.isnan(scores)
     fold = np.arange(left.size) % _FOLDS
-    several = left.size >= _MANY
+    several = left.size >= _MIN_CELL_RUNS
 
     def learned(runs: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        return _model_odds(scores[known & runs], left[known & runs], several=several, log_odds=log_odds)
+        return _model_odds(scores[is_number & runs], left[is_number & runs], several=several, log_odds=log_odds)
 
     of_folds = [learned(fold != i) for i in range(_FOLDS)]
     trust = np.zeros(len(of_folds[0][1]))
     for i, (edges, odds) in enumerate(of_folds):
-        here = known & (fold == i)
-        told = odds[:, np.searchsorted(edges, scores[here], side="right")]
-        trust += special.log_expit(np.where(left[here], told, -told)).sum(axis=1)
+        in_fold = is_number & (fold == i)
+        fold_odds = odds[:, np.searchsorted(edges, scores[in_fold], side="right")]
+        trust += special.log_expit(np.where(left[in_fold], fold_odds, -fold_odds)).sum(axis=1)
     tally = np.zeros((2, GRADES), dtype=np.int64)
     for i, (edges, odds) in enumerate(of_folds):
-        here = fold == i
+        in_fold = fold == i
         stakes = Stakes.of_cells(edges, _mixed(odds, trust), epsilon)
-        tally += [side.sum(axis=0) for side in by_grade(stakes.of(scores[here]), left[here])]
+        tally += [side.sum(axis=0) for side in by_grade(stakes.of(scores[in_fold]), left[in_fold])]
     gain = float(rounded(GradedBets(epsilon, delta).log_wealth(tally[0], tally[1], left.size, epsilon)))
-    edges, odds = learned(known)
+    edges, odds = learned(is_number)
     return Stakes.of_cells(edges, _mixed(odds, trust), epsilon), gain
 
 
@@ -356,17 +359,17 @@ def _mixed(odds: Floats, trust: Floats) -> Floats:
 
 def _model_odds(scores: Floats, left: NDArray[np.bool_], *, several: bool, log_odds: bool) -> tuple[Floats, Floats]:
     """Return thresholds, and the log odds of the left world between them by each model, (models, cells)."""
-    grid, *counted = counts_of(scores, left)
+    grid, *counts = counts_of(scores, left)
     if not grid.size:
         return grid, np.zeros((1 + NOISES + several, 1))
     with np.errstate(invalid="ignore", over="ignore"):  # infinite scores are not noise's
         length = float(np.subtract(grid[-1], grid[0]))
         # Beyond the scores that were seen noise still says something.
-        way = _BEYOND * significant(length, 20) if 0 < length < math.inf else np.zeros(0)
-        edges = np.concatenate([grid[0] - way[::-1], grid[1:], grid[-1] + way])
+        extensions = _EXTENSIONS * significant(length, 20) if 0 < length < math.inf else np.zeros(0)
+        edges = np.concatenate([grid[0] - extensions[::-1], grid[1:], grid[-1] + extensions])
         middles = np.concatenate([edges[:1], (edges[:-1] + edges[1:]) / 2, edges[-1:]]) if edges.size else grid
-    cells = np.clip(np.arange(edges.size + 1) - way.size, 0, grid.size - 1)
-    models = [polynomial_odds(*(side[1:] for side in counted))[cells]]
+    cells = np.clip(np.arange(edges.size + 1) - extensions.size, 0, grid.size - 1)
+    models = [polynomial_odds(*(side[1:] for side in counts))[cells]]
     models += list(noise_odds(scores, left, middles))
     if several:
         _, *of_worlds = cells_of(scores, left, log_odds=log_odds)

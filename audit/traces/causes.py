@@ -14,7 +14,7 @@ from ...mechanisms.measures.measure import Measure
 from ...mechanisms.noise import Gaussian, L2Laplace, Projected
 from ...mechanisms.numerics import bisect
 from ..statistics import measure_words
-from ..statistics.digits import ALIKE, at_most, exceeds
+from ..statistics.digits import REL_TOLERANCE, at_most, exceeds
 from .costs import (
     Cost,
     bounds_no_ratio,
@@ -99,7 +99,7 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
             f"{account.words} on this pair",
             "law",
         )
-    largest = int(np.argmax(sizes >= sizes.max() * (1 - ALIKE)))
+    largest = int(np.argmax(sizes >= sizes.max() * (1 - REL_TOLERANCE)))
     left, right = calls[largest]
     differs = _norm(left, right, runs, tracing.run)
     allowed = differs * _share(tracing, claim) if math.isfinite(differs) else None

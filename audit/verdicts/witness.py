@@ -137,7 +137,7 @@ def shrunk_words(shrunk: CertificateJson) -> str:
     """Return what was certified of a shrunk witness, in the measure of its claim."""
     if measure := shrunk.get("measure"):
         return lower_words(measure, shrunk.get("lower", 0.0))
-    return f"epsilon at least {at_least(shrunk['epsilon_lower'], beyond=shrunk['claimed'])}"
+    return f"epsilon at least {at_least(shrunk['epsilon_lower'], claim=shrunk['claimed'])}"
 
 
 def _count(number: int | None, noun: str) -> str:

@@ -121,7 +121,7 @@ def critical(refutes: Callable[[int], bool], most: int) -> int:
 
 def shares(measure: Measure, canaries: int, alpha: float) -> Screen:
     """Return what the tails of right guesses refute."""
-    made = score_bounds._made(canaries // 2 * 2, score_bounds.SHARES)
+    made = score_bounds._guess_counts(canaries // 2 * 2, score_bounds.SHARES)
     each = alpha / len(made)
     least = [critical(lambda k, r=r: refuted_in_one_run(measure, k, r, canaries, alpha=each), r) for r in made]
 
@@ -134,7 +134,7 @@ def shares(measure: Measure, canaries: int, alpha: float) -> Screen:
 def bets(epsilon: float, canaries: int, alpha: float) -> Screen:
     """Return what bets and shares refute: the first tested epsilon that is not below the true one."""
     pairs = canaries // 2
-    made = score_bounds._made(2 * pairs, score_bounds.WIDE_SHARES)
+    made = score_bounds._guess_counts(2 * pairs, score_bounds.WIDE_SHARES)
     each = alpha / 2 / len(made)
     least = [critical(lambda k, r=r: epsilon_guess(k, r, r, alpha=each) > epsilon, r) for r in made]
     moments = np.unique(np.geomspace(1, pairs, score_bounds.MOMENTS).astype(np.int64))

@@ -85,9 +85,9 @@ def misses(law, n, samples, alpha, seed):
     error = np.where(split, 1 - betting._SURPRISED, np.where(surprised, betting._SURPRISED, 1.0)) * alpha
     with np.errstate(divide="ignore"):
         rest = np.floor(-len(x) * np.log1p(-chance) / betting._STEP) * betting._STEP
-    least = np.floor(rest / (betting._RANGE * betting._STEP) + 1e-9) * betting._RANGE * betting._STEP
+    least = np.floor(rest / (betting._GROUP_SHARES * betting._STEP) + 1e-9) * betting._GROUP_SHARES * betting._STEP
     fine, coarse = ((np.where(split, np.exp(np.minimum(r, 700)), 1.0) * error) for r in (rest, least))
-    fine *= 1 - betting._SKIPPED
+    fine *= 1 - betting._GROUP_ERROR
     target = np.where(split, ((mean - part) / (1 - chance) - floor) / (1 - floor), mean)
     pilot, x = ((rows - floor) / (1 - floor) for rows in (pilot, x))
     cells = [betting._cells(*moments, len(x)) for moments in zip(*betting._mean_and_spread(pilot), strict=True)]
@@ -95,12 +95,12 @@ def misses(law, n, samples, alpha, seed):
     at = [min(np.searchsorted(c, m, side="right"), c.size - 1) for c, m in zip(cells, target, strict=True)]
     own = np.array([c[i] for c, i in zip(cells, at, strict=True)])
     # Cells in front of the last whole group alone are skipped together with others.
-    step = betting._TOGETHER
+    step = betting._GROUP
     ends = [-(-i // step) * step for i in at]
     group = np.array([c[i] if i < c.size else math.inf for c, i in zip(cells, ends, strict=True)])
     every = np.arange(samples)
     refuted = betting._refuted(blocks, every, own, np.minimum(fine, 1.0)) | (fine >= 1)
-    coarse = np.minimum(betting._SKIPPED * coarse, 1.0)
+    coarse = np.minimum(betting._GROUP_ERROR * coarse, 1.0)
     skipped = betting._refuted(blocks, every, np.minimum(group, 1e9), coarse) & np.isfinite(group)
     return int((refuted | skipped).sum())
 

@@ -42,7 +42,7 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     if finite(detectable) is not None:
         say(f"{many} detect a true epsilon of {caught} or more {behind} {how}")
     elif ceiling > epsilon:
-        say(f"{many} detect {caught} {behind}; a perfect attack may certify {at_least(ceiling, beyond=epsilon)}")
+        say(f"{many} detect {caught} {behind}; a perfect attack may certify {at_least(ceiling, claim=epsilon)}")
     else:
         say(f"{many} cannot falsify {claimed}: a perfect attack certifies {at_least(ceiling)}")
 

@@ -306,7 +306,7 @@ def _shrunken_bound(claim: ClaimRecord) -> str:
     """Return what was certified of a shrunk witness, in the measure of the claim."""
     shrunk: Mapping[str, Any] = claim.get("shrunk") or {}
     bound = shrunk.get("lower") if shrunk.get("measure") else shrunk.get("epsilon_lower")
-    return "" if bound is None else f"{symbol(claim)} ≥ {at_least(bound, beyond=level(claim))}"
+    return "" if bound is None else f"{symbol(claim)} ≥ {at_least(bound, claim=level(claim))}"
 
 
 def _p_value(claim: View, level: float) -> float:

@@ -19,7 +19,7 @@ from overclaim.audit.encoding.columns import (
     of_sorted,
 )
 from overclaim.audit.encoding.features import Features
-from overclaim.audit.statistics.coupling import MOST_KEYS, Places
+from overclaim.audit.statistics.coupling import MAX_KEYS, Places
 
 NUMBERS = st.one_of(
     st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 2.0, -1e308, 1e308, 5e-324]), st.floats(-10, 10)
@@ -77,7 +77,7 @@ def test_a_columns_values_are_those_it_repeats(column):
 @given(st.sets(st.integers(0, 50), min_size=1), st.lists(st.integers(0, 50), min_size=1), st.booleans())
 def test_places_are_those_of_a_search(known, asked, few):
     known, asked = np.array(sorted(known)), np.array(asked)
-    places = Places.of(known, 51 if few else MOST_KEYS + 1)
+    places = Places.of(known, 51 if few else MAX_KEYS + 1)
     expected = [known.tolist().index(one) if one in known else known.size for one in asked.tolist()]
     assert places(asked).tolist() == expected
 

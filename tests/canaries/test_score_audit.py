@@ -103,7 +103,7 @@ def test_exactly_half_is_noticed_in_each_training():
 def test_too_few_canaries_are_underpowered_and_as_many_as_said_are_not():
     few = audit_scores(GAUSSIAN[:100], included=COINS[:100], design="one-run", claim=Claim(epsilon=4.0))
     assert (few.verdict, few.reason) == (Verdict.UNDERPOWERED, "too few runs")
-    many = few.canaries.needed
+    many = few.canaries.min_canaries
     assert few.why_underpowered == f"too few runs: a perfect attack needs {many:,} canaries"
     perfect = np.arange(many) < many // 2
     enough = audit_scores(perfect, included=perfect, design="one-run", claim=Claim(epsilon=4.0))
@@ -112,7 +112,7 @@ def test_too_few_canaries_are_underpowered_and_as_many_as_said_are_not():
 
 def test_the_number_that_is_needed_is_found_without_bounds():
     start = time.process_time()
-    numbers = [needed("one-run", ApproxDP(8.0, delta), alpha=0.01, beyond=30) for delta in (0.0, 1e-5)]
+    numbers = [needed("one-run", ApproxDP(8.0, delta), alpha=0.01, excluded_size=30) for delta in (0.0, 1e-5)]
     assert numbers == [21_000, 22_000]
     assert needed("one-run", ApproxDP(20.0, 0.0), alpha=0.01) is None
     assert time.process_time() - start < 0.5  # 4.6 s by a bound for each number

@@ -140,7 +140,10 @@ def test_the_variance_of_coupled_rates_is_that_of_repeated_pilots():
                 np.sqrt(shared) * common + np.sqrt(1 - shared) * rng.normal(size=400) + shift for shift in (0.3, -0.3)
             )
             tails = CoupledTails.of(grid, left, right)
-            guesses = tails.above[0][1] + tails.below[1][0], tails.above[1][1] + tails.below[0][0]
+            guesses = (
+                tails.upper_counts[0][1] + tails.lower_counts[1][0],
+                tails.upper_counts[1][1] + tails.lower_counts[0][0],
+            )
             ratios.append(np.log(guesses[0] / guesses[1]))
             right_guesses, wrong_guesses = (np.full((3, 3), one) for one in guesses)
             predicted.append(sum(one[1, 0] for one in tails.variances(right_guesses, wrong_guesses)))
@@ -154,8 +157,8 @@ def test_coupled_tails_count_what_a_loop_counts():
     tails = CoupledTails.of(grid, left, right)
     for i, j in itertools.product(range(3), repeat=2):
         up_left, up_right, low_left, low_right = left >= grid[i], right >= grid[i], left <= grid[j], right <= grid[j]
-        assert (tails.above[0][i], tails.above[1][i]) == (up_left.sum(), up_right.sum())
-        assert (tails.below[0][j], tails.below[1][j]) == (low_left.sum(), low_right.sum())
+        assert (tails.upper_counts[0][i], tails.upper_counts[1][i]) == (up_left.sum(), up_right.sum())
+        assert (tails.lower_counts[0][j], tails.lower_counts[1][j]) == (low_left.sum(), low_right.sum())
         assert tails.both_above[i] == (up_left & up_right).sum()
         assert tails.both_below[j] == (low_left & low_right).sum()
         assert tails.right_twice[i, j] == (up_left & low_right).sum()

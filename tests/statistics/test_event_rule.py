@@ -100,7 +100,7 @@ def twin_joint(scores, left, delta, alpha, runs):
 @pytest.mark.few(5)
 @pytest.mark.parametrize(("delta", "alpha", "runs"), SETTINGS)
 def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
-    rule, families = event_rule._Rule(delta, alpha, runs), 0
+    rule, families = event_rule._EventRule(delta, alpha, runs), 0
     for scores, left in pilots():
         tails = event_rule._Tails.of(scores, left)
         events = [rule.best_guess(tails), *rule.best_joint(tails)]
@@ -166,7 +166,7 @@ def test_the_bound_of_an_event_that_cannot_win_is_not_computed(monkeypatch):
 
 def test_one_world_alone_has_no_joint_event():
     for left in (np.ones(4, bool), np.zeros(4, bool)):
-        assert not list(event_rule._Rule(0.0, 0.05, 10).best_joint(event_rule._Tails.of(np.arange(4.0), left)))
+        assert not list(event_rule._EventRule(0.0, 0.05, 10).best_joint(event_rule._Tails.of(np.arange(4.0), left)))
 
 
 def test_laws_are_a_pilot_of_unlimited_size():
@@ -191,7 +191,7 @@ def test_the_event_of_a_law_is_the_best_one_at_the_expected_counts():
     assert hidden == Event(UNUSED, UNUSED, "guess")
     settings = [{"delta": 0.2, "alpha": 0.05, "runs": 10**4}, {"delta": 0.0, "alpha": 0.3, "runs": 7}]
     for setting in settings:
-        rule, tails = event_rule._Rule(**setting), event_rule._Tails.of_laws(scores, p, q)
+        rule, tails = event_rule._EventRule(**setting), event_rule._Tails.of_laws(scores, p, q)
         best = max([rule.best_guess(tails), *rule.best_joint(tails)], key=lambda pair: pair[0])[1]
         assert choose_from_laws(scores, p, q, **setting) == best
 

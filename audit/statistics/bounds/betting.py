@@ -26,15 +26,15 @@ _Floats = NDArray[np.float64]
 
 #: The share of the observations, the first ones, from which the grid of hypotheses and the first spread are taken, and
 #: how many they are at least, where that is no more than a tenth.
-_PILOT, _FEWEST = 0.02, 20
+_PILOT, _MIN_PILOT = 0.02, 20
 #: How often stakes are renewed at most, and after how many observations at least.
-_RENEWALS, _EACH = 400, 3
+_RENEWALS, _MIN_BLOCK = 400, 3
 #: The largest share of the wealth that one observation can lose: at one sample size, and at all of them together.
 _AT_RISK, _ALWAYS_AT_RISK = 0.999, 0.5
 #: The width of a cell of hypotheses near the mean, in standard errors, and how far from it cells are so narrow.
-_CELL, _NEAR = 0.03, 26.0
+_CELL, _NARROW_REACH = 0.03, 26.0
 #: The stakes aim at the goal's logarithm plus this: just below the goal itself they would be nearly 0.
-_BEYOND = 0.1
+_GOAL_MARGIN = 0.1
 #: So many factors are multiplied before a logarithm is taken: none is below 1 - _AT_RISK, so the product does not
 #: underflow, and one that overflows is beyond any goal.
 _FACTORS = 12
@@ -42,16 +42,16 @@ _FACTORS = 12
 _STANDING = 0.8
 #: What the log wealth must have beyond its goal, for the rounding of the sum of logarithms.
 _ROUNDING = 1e-9
-#: Beyond _NEAR each cell is so many times as wide as the one before.
+#: Beyond _NARROW_REACH each cell is so many times as wide as the one before.
 _WIDENING = 1.2
 #: Cells that are refuted together where they can be, the share of the error that is spent on that, and the shares of
 #: the law for which it is done at once.
-_TOGETHER, _SKIPPED, _RANGE = 8, 0.01, 8
+_GROUP, _GROUP_ERROR, _GROUP_SHARES = 8, 0.01, 8
 #: Cells that one question is about, at most.
-_MOST_AT_ONCE = 32
+_MAX_AT_ONCE = 32
 #: A floor lies so many standard deviations below the pilot's mean, or further: the standard deviation times the square
 #: root of the number of observations left, divided by _LEVERAGE.
-_USUAL, _LEVERAGE = 5.0, 10.0
+_FLOOR_DEVIATIONS, _LEVERAGE = 5.0, 10.0
 #: The share of the error for samples with an observation below their floor, and the steps (nats) of the error that
 #: bounds how much of the law may lie below it.
 _SURPRISED, _STEP = 0.1, 0.1
@@ -125,7 +125,7 @@ def mean_intervals(
     if not units:
         return []
     # The upper limit of x is the lower one of 1 - x, each with half of the error.
-    x = np.stack([side for one in units for side in (one, 1 - one)], axis=1)
+    x = np.stack([side for unit in units for side in (unit, 1 - unit)], axis=1)
     limits = _lower_limits(x, np.repeat(alphas / 2, 2))
     ends = [(limits[i], 1 - limits[i + 1]) for i in range(0, len(limits), 2)]
     return [
@@ -187,7 +187,7 @@ _Search = Generator[tuple[_Floats, _Floats], NDArray[np.bool_], float]
 def _in_order(x: _Floats) -> list[_Floats]:
     """Return the pilot and blocks of the other observations of samples (n, samples)."""
     first = _first(len(x))
-    return [x[:first], *np.array_split(x[first:], max(1, min(_RENEWALS, (len(x) - first) // _EACH)))]
+    return [x[:first], *np.array_split(x[first:], max(1, min(_RENEWALS, (len(x) - first) // _MIN_BLOCK)))]
 
 
 def _lower_limits(x: _Floats, alphas: _Floats) -> list[float]:
@@ -201,64 +201,70 @@ def _lower_limits(x: _Floats, alphas: _Floats) -> list[float]:
     # If a share p lies below the floor, none of n does with probability e^-rest, where e^(-rest / n) = 1 - p. The
     # error of what follows is that times as much, and the mean is at least (1 - p) times that of the others.
     errors[floors > 0] *= 1 - _SURPRISED
-    above = [(rows - floors) / (1 - floors) for rows in blocks]
+    scaled_blocks = [(rows - floors) / (1 - floors) for rows in blocks]
     searches = []
-    for mean, spread, floor, alpha in zip(*_mean_and_spread(above[0]), floors.tolist(), errors.tolist(), strict=True):
+    for mean, spread, floor, alpha in zip(
+        *_mean_and_spread(scaled_blocks[0]), floors.tolist(), errors.tolist(), strict=True
+    ):
         rests = np.arange(0.0, -math.log(alpha), _STEP) if floor else np.zeros(1)
         shares = np.exp(-(rests + _STEP) / size) if floor else np.ones(1)
         searches.append(_limit(_cells(mean, spread, size), mean, alpha, rests, shares, floor))
-    return _together(above, searches)
+    return _run_searches(scaled_blocks, searches)
 
 
-def _together(blocks: Sequence[_Floats], searches: Sequence[_Search]) -> list[float]:
+def _run_searches(blocks: Sequence[_Floats], searches: Sequence[_Search]) -> list[float]:
     """Return what searches come to, one for each sample: what all of them ask is answered at once."""
     limits = [0.0] * len(searches)
-    asked = {i: next(search) for i, search in enumerate(searches)}
-    while asked:
-        columns = np.repeat(list(asked), [means.size for means, _ in asked.values()])
-        means, errors = (np.concatenate(parts) for parts in zip(*asked.values(), strict=True))
+    questions = {i: next(search) for i, search in enumerate(searches)}
+    while questions:
+        columns = np.repeat(list(questions), [means.size for means, _ in questions.values()])
+        means, errors = (np.concatenate(parts) for parts in zip(*questions.values(), strict=True))
         refuted = _refuted(blocks, columns, means, errors)
-        for i in list(asked):
+        for i in list(questions):
             try:
-                asked[i] = searches[i].send(refuted[columns == i])
+                questions[i] = searches[i].send(refuted[columns == i])
             except StopIteration as ended:
                 limits[i] = ended.value
-                del asked[i]
+                del questions[i]
     return limits
 
 
-def _limit(cells: _Floats, about: float, alpha: float, rests: _Floats, shares: _Floats, floor: float = 0.0) -> _Search:
+def _limit(
+    cells: _Floats, pilot_mean: float, alpha: float, rests: _Floats, shares: _Floats, floor: float = 0.0
+) -> _Search:
     """Return the least of the lower limits of the mean with errors alpha e^rest, in units of the range, times shares.
 
     The range is that above the floor. A limit is the lower edge of the first cell that is not refuted, and cells are
-    looked at from below, in every rest as far as it may have the least limit; groups of them up to `about`.
+    looked at from below, in every rest as far as it may have the least limit; groups of them up to `pilot_mean`.
     """
     edges = floor + (1 - floor) * cells
     # Groups of cells that a small part of the least error of several rests refutes need no bets of their own.
-    ends, ranges = cells[_TOGETHER : np.searchsorted(cells, about) : _TOGETHER], rests[::_RANGE]
-    least = _SKIPPED * alpha * np.exp(ranges)
-    skipped = (yield np.tile(ends, ranges.size), np.repeat(least, ends.size)).reshape(ranges.size, -1)
-    skip = _TOGETHER * np.cumprod(skipped, axis=1).sum(axis=1)
-    at = np.minimum(np.repeat(skip, _RANGE)[: rests.size], cells.size - 1)
-    errors = np.minimum((1 - _SKIPPED) * alpha * np.exp(rests), 1.0)
+    ends, ranges = cells[_GROUP : np.searchsorted(cells, pilot_mean) : _GROUP], rests[::_GROUP_SHARES]
+    group_errors = _GROUP_ERROR * alpha * np.exp(ranges)
+    skipped = (yield np.tile(ends, ranges.size), np.repeat(group_errors, ends.size)).reshape(ranges.size, -1)
+    skip = _GROUP * np.cumprod(skipped, axis=1).sum(axis=1)
+    position = np.minimum(np.repeat(skip, _GROUP_SHARES)[: rests.size], cells.size - 1)
+    errors = np.minimum((1 - _GROUP_ERROR) * alpha * np.exp(rests), 1.0)
     lowest = 1.0
     # Some rests first, which tell how far the others must be followed.
-    for chunk in (np.arange(rests.size)[::-_RANGE], np.arange(rests.size)):
-        many = _TOGETHER  # a question costs much and a cell little: the further the search goes, the more at once
-        while (chunk := chunk[(at[chunk] < cells.size - 1) & (shares[chunk] * edges[at[chunk]] < lowest)]).size:
-            these = np.minimum(at[chunk, None] + np.arange(many), cells.size - 2)
+    for chunk in (np.arange(rests.size)[::-_GROUP_SHARES], np.arange(rests.size)):
+        n_cells = _GROUP  # a question costs much and a cell little: the further the search goes, the more at once
+        while (
+            chunk := chunk[(position[chunk] < cells.size - 1) & (shares[chunk] * edges[position[chunk]] < lowest)]
+        ).size:
+            these = np.minimum(position[chunk, None] + np.arange(n_cells), cells.size - 2)
             # The lower the hypothesis, the larger the wealth: if the upper edge of a cell is refuted, all of it is.
-            refuted = (yield cells[these + 1].ravel(), np.repeat(errors[chunk], many)).reshape(these.shape)
-            at[chunk] = np.minimum(at[chunk] + np.cumprod(refuted, axis=1).sum(axis=1), cells.size - 1)
+            refuted = (yield cells[these + 1].ravel(), np.repeat(errors[chunk], n_cells)).reshape(these.shape)
+            position[chunk] = np.minimum(position[chunk] + np.cumprod(refuted, axis=1).sum(axis=1), cells.size - 1)
             stands = ~refuted.all(axis=1)
-            lowest = min(lowest, float((shares[chunk] * edges[at[chunk]]).min(initial=1.0, where=stands)))
-            chunk, many = chunk[~stands], min(2 * many, _MOST_AT_ONCE)
+            lowest = min(lowest, float((shares[chunk] * edges[position[chunk]]).min(initial=1.0, where=stands)))
+            chunk, n_cells = chunk[~stands], min(2 * n_cells, _MAX_AT_ONCE)
     return lowest
 
 
 def _first(size: int) -> int:
     """Return how many observations are the pilot."""
-    return math.ceil(max(_PILOT * size, min(_FEWEST, size / 10)))
+    return math.ceil(max(_PILOT * size, min(_MIN_PILOT, size / 10)))
 
 
 def _floors(pilot: _Floats, left: int) -> _Floats:
@@ -267,7 +273,7 @@ def _floors(pilot: _Floats, left: int) -> _Floats:
     It is 0 where 0 is not so far below the mean, and where the pilot has observations below it.
     """
     mean, spread = _mean_and_spread(pilot)
-    floors = np.maximum(0.0, mean - spread * max(math.sqrt(left) / _LEVERAGE, _USUAL))
+    floors = np.maximum(0.0, mean - spread * max(math.sqrt(left) / _LEVERAGE, _FLOOR_DEVIATIONS))
     floors[pilot.min(axis=0) < floors] = 0.0
     return floors
 
@@ -302,7 +308,7 @@ def _refuted(
             break
         spread = np.sqrt(np.maximum(square / seen - (total / seen) ** 2, 0.0) + 1 / seen**2) * math.sqrt(left)
         # The option is worth exp(price); the stake is its slope in the sum so far, by its worth.
-        price = ((np.maximum(short, 0.0) + _BEYOND) * _FINE).astype(np.intp)
+        price = ((np.maximum(short, 0.0) + _GOAL_MARGIN) * _FINE).astype(np.intp)
         stake = _SLOPES.take(price, mode="clip") / spread.take(columns)
         np.minimum(stake, at_risk, out=stake)
         stake *= short > 0
@@ -330,10 +336,10 @@ def _mean_and_spread(pilot: _Floats) -> tuple[_Floats, _Floats]:
 def _cells(mean: float, spread: float, left: int) -> _Floats:
     """Return the edges of cells that cover [0, 1]: narrow about the pilot's mean, wider and wider beyond."""
     error = spread / math.sqrt(left)
-    reach = _NEAR * error
-    near = np.arange(-reach, reach, _CELL * error)
+    reach = _NARROW_REACH * error
+    narrow_edges = np.arange(-reach, reach, _CELL * error)
     widths = _CELL * error * _WIDENING ** np.arange(1, math.ceil(math.log(1 / error + 2) / math.log(_WIDENING)) + 30)
-    far = reach + np.cumsum(widths)
-    edges = mean + np.concatenate([-far[::-1], near, [reach], far])
-    inside = edges[(edges > 0) & (edges < 1)]
-    return np.concatenate([[0.0], inside, [1.0]])
+    wide_edges = reach + np.cumsum(widths)
+    edges = mean + np.concatenate([-wide_edges[::-1], narrow_edges, [reach], wide_edges])
+    interior = edges[(edges > 0) & (edges < 1)]
+    return np.concatenate([[0.0], interior, [1.0]])

@@ -70,16 +70,20 @@ def upper_quantile(tail: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
     rough = inner & ~smooth
     guess[rough] = n[rough] - 1 - np.nan_to_num(special.bdtrik(tail[rough], n[rough], 1 - p[rough]))  # less what fails
     high: _Floats = np.clip(np.ceil(guess), 0, n)
-    near = np.maximum(np.floor(n * 2.0**-40), 1.0)
-    low, step = high - near, near
+    resolution = np.maximum(np.floor(n * 2.0**-40), 1.0)
+    low, step = high - resolution, resolution
     # An expansion is a guess, and older libraries have eight digits only: a bracket P(X > low) > tail >= P(X > high)
     # is looked for.
-    while (more := survival(high, n, p) > tail).any():
-        low, high, step = np.where(more, high, low), np.where(more, np.minimum(high + step, n), high), 2 * step
-    while (less := survival(low, n, p) <= tail).any():
-        high, low, step = np.where(less, low, high), np.where(less, np.maximum(low - step, -1.0), low), 2 * step
-    while (high - low > near).any():
+    while (too_low := survival(high, n, p) > tail).any():
+        low, high, step = np.where(too_low, high, low), np.where(too_low, np.minimum(high + step, n), high), 2 * step
+    while (too_high := survival(low, n, p) <= tail).any():
+        high, low, step = (
+            np.where(too_high, low, high),
+            np.where(too_high, np.maximum(low - step, -1.0), low),
+            2 * step,
+        )
+    while (high - low > resolution).any():
         middle = np.floor((low + high) / 2)
-        more = survival(middle, n, p) > tail
-        low, high = np.where(more, middle, low), np.where(more, high, middle)
+        too_low = survival(middle, n, p) > tail
+        low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
     return high

@@ -58,15 +58,15 @@ def clopper_pearson_upper(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> Reals
 def lower_bound(k: _Counts, n: _Counts, alpha: Floats) -> Floats:
     """Return the Clopper-Pearson lower bound; 0 for no success."""
     # scipy gives nan at k = 0. Never beta.ppf(1 - alpha): 1 - alpha rounds to 1.
-    inside = special.betaincinv(np.maximum(k, 1), n - np.maximum(k, 1) + 1, alpha)
-    bound: Floats = np.where(k > 0, inside, 0.0)
+    quantile = special.betaincinv(np.maximum(k, 1), n - np.maximum(k, 1) + 1, alpha)
+    bound: Floats = np.where(k > 0, quantile, 0.0)
     return bound
 
 
 def upper_bound(k: _Counts, n: _Counts, alpha: Floats) -> Floats:
     """Return the Clopper-Pearson upper bound; 1 for no failure."""
-    inside = special.betainccinv(k + 1, np.maximum(n - k, 1), alpha)
-    bound: Floats = np.where(k < n, inside, 1.0)
+    quantile = special.betainccinv(k + 1, np.maximum(n - k, 1), alpha)
+    bound: Floats = np.where(k < n, quantile, 1.0)
     return bound
 
 
@@ -85,52 +85,52 @@ def unwrap(values: Floats) -> Reals:
 
 
 def count_pair(
-    name_k: str, k: ArrayLike, name_n: str, n: ArrayLike, least: int = 1
+    name_k: str, k: ArrayLike, name_n: str, n: ArrayLike, min_trials: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return both counts as int64, checked: 0 <= k <= n, n at least `least`."""
+    """Return both counts as int64, checked: 0 <= k <= n, n at least `min_trials`."""
     successes, trials = _check_count(name_k, k), _check_count(name_n, n)
-    if np.any(trials < least):
-        raise must_be(name_n, f"at least {least}", _first(n, trials < least))
-    above = successes > trials
-    if np.any(above):
+    if np.any(trials < min_trials):
+        raise must_be(name_n, f"at least {min_trials}", _first(n, trials < min_trials))
+    too_large = successes > trials
+    if np.any(too_large):
         pair = np.broadcast_arrays(successes, trials)
         raise ValueError(
-            f"{name_k} must be at most {name_n}, got {name_k}={_first(pair[0], above)} "
-            f"and {name_n}={_first(pair[1], above)}"
+            f"{name_k} must be at most {name_n}, got {name_k}={_first(pair[0], too_large)} "
+            f"and {name_n}={_first(pair[1], too_large)}"
         )
     return successes, trials
 
 
 def _check_count(name: str, value: ArrayLike) -> NDArray[np.int64]:
-    given = np.asarray(value)
-    if given.dtype.kind not in "iuf":
+    numbers = np.asarray(value)
+    if numbers.dtype.kind not in "iuf":
         raise must_be(name, "a non-negative integer count", value)
     # int64 from here on: 60000 squared overflows an int32. Floats are welcome while they are exact integers.
-    whole = np.isfinite(given) & (given >= 0) & (given < 2.0**53) & (np.floor(given) == given)
-    if not np.all(whole):
-        wrong = _first(given, ~whole)
-        raise must_be(name, "a non-negative integer count below 2^53", wrong)
-    return given.astype(np.int64)
+    is_count = np.isfinite(numbers) & (numbers >= 0) & (numbers < 2.0**53) & (np.floor(numbers) == numbers)
+    if not np.all(is_count):
+        offender = _first(numbers, ~is_count)
+        raise must_be(name, "a non-negative integer count below 2^53", offender)
+    return numbers.astype(np.int64)
 
 
 def check_alpha(alpha: ArrayLike) -> Floats:
     """Return alpha as floats, checked: in (0, 1)."""
-    given = np.asarray(alpha, dtype=np.float64)
-    inside = (given > 0) & (given < 1)
-    if not np.all(inside):
-        raise must_be("alpha", "in (0, 1)", _first(given, ~inside))
-    return given
+    alphas = np.asarray(alpha, dtype=np.float64)
+    in_range = (alphas > 0) & (alphas < 1)
+    if not np.all(in_range):
+        raise must_be("alpha", "in (0, 1)", _first(alphas, ~in_range))
+    return alphas
 
 
 def check_delta(delta: ArrayLike) -> Floats:
     """Return delta as floats, checked: in [0, 1)."""
-    given = np.asarray(delta, dtype=np.float64)
-    inside = (given >= 0) & (given < 1)
-    if not np.all(inside):
-        raise must_be("delta", "in [0, 1)", _first(given, ~inside))
-    return given
+    deltas = np.asarray(delta, dtype=np.float64)
+    in_range = (deltas >= 0) & (deltas < 1)
+    if not np.all(in_range):
+        raise must_be("delta", "in [0, 1)", _first(deltas, ~in_range))
+    return deltas
 
 
-def _first(values: ArrayLike, wrong: ArrayLike) -> object:
+def _first(values: ArrayLike, mask: ArrayLike) -> object:
     """Return the first offending value, as a plain number for the message."""
-    return np.asarray(values)[np.asarray(wrong)].flat[0].item()
+    return np.asarray(values)[np.asarray(mask)].flat[0].item()

@@ -108,17 +108,17 @@ def epsilon_guess(
     1.928
     """
     guessed, played = count_pair("guesses", guesses, "runs", runs)
-    correct, guessed = count_pair("right", right, "guesses", guessed, least=0)
+    correct, guessed = count_pair("right", right, "guesses", guessed, min_trials=0)
     slack, error = check_delta(delta), check_alpha(alpha)
     correct, guessed, played, slack, error = np.broadcast_arrays(correct, guessed, played, slack, error)
-    spent = np.where(slack > 0, NUISANCE_SHARE * error, 0.0)
+    nuisance_alpha = np.where(slack > 0, NUISANCE_SHARE * error, 0.0)
     at_least_one = np.maximum(guessed, 1)  # with no guess at all the bounds below are vacuous: pi >= 0, 1 - pi <= 1
-    rate = lower_bound(guessed, played, np.where(slack > 0, spent, error))
+    rate = lower_bound(guessed, played, np.where(slack > 0, nuisance_alpha, error))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         excess = np.where(slack > 0, slack / rate, 0.0)
     # 1 - pi_lower is the upper bound of the wrong share: the other tail, never a subtraction.
     bound = log_ratio(
-        lower_bound(correct, at_least_one, error - spent) - excess,
-        upper_bound(at_least_one - correct, at_least_one, error - spent),
+        lower_bound(correct, at_least_one, error - nuisance_alpha) - excess,
+        upper_bound(at_least_one - correct, at_least_one, error - nuisance_alpha),
     )
     return unwrap(np.where(guessed > 0, bound, 0.0))

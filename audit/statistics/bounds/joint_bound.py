@@ -34,7 +34,7 @@ Rows = NDArray[np.intp] | slice
 _COARSE = np.linspace(0.0, 1.0, 25)  # places in the box, in units of its width (about eight sd)
 _FINE = np.linspace(-1.0, 1.0, 9)  # places around the coarse minimum, in units of a coarse cell
 _SCAN = np.linspace(0.0, 1.0, 12)  # places in the bracket of epsilon, looked at before searching between two
-_STEPS, _CLOSE, _FAR = 30, 1e-7, 9.0  # of that search: steps, width of the last bracket, largest score
+_STEPS, _CLOSE, _MAX_SCORE = 30, 1e-7, 9.0  # of that search: steps, width of the last bracket, largest score
 _ALL = slice(None)
 _CHUNK = 512  # rows of a joint problem solved at once: bounds the memory
 
@@ -89,10 +89,10 @@ def rejected(
     Parameters are those of `epsilon_joint`, for a choice among events: one look, where the bound takes twenty.
     """
     columns = np.broadcast_arrays(k_p, n_p, k_q, n_q, epsilon, delta, NUISANCE_SHARE * alpha)
-    *game, at, slack, g = (np.asarray(column, dtype=np.float64).reshape(-1, 1) for column in columns)
+    *game, epsilons, slack, g = (np.asarray(column, dtype=np.float64).reshape(-1, 1) for column in columns)
     box = lower_bound(game[0], game[1], g / 2), upper_bound(game[2], game[3], g / 2)
-    over: NDArray[np.bool_] = _smallest_score((*game, slack), box, at) > -special.ndtri(alpha - g[:, 0])
-    return over
+    is_rejected: NDArray[np.bool_] = _smallest_score((*game, slack), box, epsilons) > -special.ndtri(alpha - g[:, 0])
+    return is_rejected
 
 
 def _joint_rows(
@@ -126,16 +126,19 @@ def _joint_rows(
     *data, p_box, q_box, quantile = (column[live] for column in columns)
     box = p_box, q_box
 
-    def excess(epsilon: Floats, of: Rows = _ALL) -> Floats:
+    def excess(epsilon: Floats, selection: Rows = _ALL) -> Floats:
         """Return by how much the smallest score of rows passes the quantile, (rows, columns): rejected where positive.
 
         Of some rows alone, where the others are not asked for.
         """
-        many = epsilon.shape[1]
-        rows, ends = (tuple(np.repeat(column[of], many, axis=0) for column in columns) for columns in (data, box))
+        n_epsilons = epsilon.shape[1]
+        rows, ends = (
+            tuple(np.repeat(column[selection], n_epsilons, axis=0) for column in columns) for columns in (data, box)
+        )
         worst = _smallest_score(rows, (ends[0], ends[1]), epsilon.ravel()[:, None]).reshape(epsilon.shape)
-        over: Floats = np.clip(worst - quantile[of], -_FAR, _FAR)  # infinite scores have no slope
-        return over
+        # Infinite scores have no slope.
+        surplus: Floats = np.clip(worst - quantile[selection], -_MAX_SCORE, _MAX_SCORE)
+        return surplus
 
     low = _crossing(excess, *_first_bracket(excess, floor[live], ceiling[live]), level)
     if margins:
@@ -151,36 +154,39 @@ def _first_bracket(excess: Callable[[Floats], Floats], floor: Floats, ceiling: F
     A search between floor and ceiling at once would trust in one crossing.
     """
     scan = floor + (ceiling - floor) * _SCAN
-    over = excess(scan)
-    over[:, 0], over[:, -1] = np.abs(over[:, 0]), -np.abs(over[:, -1])  # as is known of floor and ceiling
-    first = np.maximum(1, np.argmin(over > 0, axis=1))[:, None]
-    (low, high), (above, below) = (
-        [np.take_along_axis(x, at, axis=1) for at in (first - 1, first)] for x in (scan, over)
+    surplus = excess(scan)
+    surplus[:, 0], surplus[:, -1] = np.abs(surplus[:, 0]), -np.abs(surplus[:, -1])  # as is known of floor and ceiling
+    first = np.maximum(1, np.argmin(surplus > 0, axis=1))[:, None]
+    (low, high), (excess_low, excess_high) = (
+        [np.take_along_axis(x, index, axis=1) for index in (first - 1, first)] for x in (scan, surplus)
     )
-    return (low, high), (above, below)
+    return (low, high), (excess_low, excess_high)
 
 
 def _crossing(excess: Callable[[Floats, Rows], Floats], ends: Ends, values: Ends, level: float | None) -> Floats:
     """Return the lower ends of brackets that are cut until they are narrow, or lie on one side of the level."""
-    (low, high), (above, below) = ends, values
-    found, of = low.copy(), np.arange(len(low))
+    (low, high), (excess_low, excess_high) = ends, values
+    lower_ends, active_rows = low.copy(), np.arange(len(low))
     for _ in range(_STEPS):
         wide = high - low > _CLOSE  # a row that is found is left behind, whatever the others need
         if level is not None:
             wide &= (low <= level) & (high > level)
         if not wide.all():
-            kept = np.flatnonzero(wide)
-            of, (low, high, above, below) = of[kept], (x[kept] for x in (low, high, above, below))
-        if not of.size:
+            wide_rows = np.flatnonzero(wide)
+            active_rows, (low, high, excess_low, excess_high) = (
+                active_rows[wide_rows],
+                (x[wide_rows] for x in (low, high, excess_low, excess_high)),
+            )
+        if not active_rows.size:
             break
         # Regula falsi, the end that stays twice at half its value (Illinois); bisection where it says nothing.
-        middle = low + (high - low) * (above / (above - below))
+        middle = low + (high - low) * (excess_low / (excess_low - excess_high))
         middle = np.where((middle > low) & (middle < high), middle, (low + high) / 2)
-        passed = (value := excess(middle, of)) > 0
+        passed = (value := excess(middle, active_rows)) > 0
         low, high = np.where(passed, middle, low), np.where(passed, high, middle)
-        above, below = np.where(passed, value, above / 2), np.where(passed, below / 2, value)
-        found[of] = low
-    return found
+        excess_low, excess_high = np.where(passed, value, excess_low / 2), np.where(passed, excess_high / 2, value)
+        lower_ends[active_rows] = low
+    return lower_ends
 
 
 def _smallest_score(data: tuple[Floats, ...], box: tuple[Floats, Floats], epsilon: Floats) -> Floats:
@@ -198,8 +204,8 @@ def _smallest_score(data: tuple[Floats, ...], box: tuple[Floats, Floats], epsilo
     scores = _stouffer(data, np.clip(np.sin(coarse) ** 2, start, stop), epsilon)
     centre = np.take_along_axis(coarse, np.argmin(scores, axis=1)[:, None], axis=1)
     fine = np.clip(centre + cell * _FINE, left, right)
-    again = _stouffer(data, np.clip(np.sin(fine) ** 2, start, stop), epsilon)
-    smallest: Floats = np.minimum(scores.min(axis=1), again.min(axis=1))
+    fine_scores = _stouffer(data, np.clip(np.sin(fine) ** 2, start, stop), epsilon)
+    smallest: Floats = np.minimum(scores.min(axis=1), fine_scores.min(axis=1))
     return smallest
 
 
@@ -238,10 +244,10 @@ def _score(tail: np.ufunc, opposite: np.ufunc, a: Floats, b: Floats, n: Floats, 
     score[heavy] = special.ndtri(opposite(*rest))
     # Past 37 sd both tails underflow. The deviance root is close enough there: the true null point is met
     # this far out with probability 1e-300, so these values only steer the search.
-    far = np.isinf(score) & (x > 0) & (x < 1)
-    if far.any():
-        share, point = np.broadcast_to(k / n, x.shape)[far], x[far]
+    underflow = np.isinf(score) & (x > 0) & (x < 1)
+    if underflow.any():
+        share, point = np.broadcast_to(k / n, x.shape)[underflow], x[underflow]
         deviance = special.rel_entr(share, point) + special.rel_entr(1 - share, 1 - point)
-        score[far] = np.sign(score[far]) * np.sqrt(2 * np.broadcast_to(n, x.shape)[far] * deviance)
+        score[underflow] = np.sign(score[underflow]) * np.sqrt(2 * np.broadcast_to(n, x.shape)[underflow] * deviance)
     # k_p = 0 and k_q = n_q: the tail is everything and the count says nothing against the null.
     return np.where((a <= 0) | (b <= 0), -np.inf, score)

@@ -51,11 +51,11 @@ Objective = Callable[[_Floats, _Floats], _Floats]
 #: The largest loss of one observation, as a share of the wealth.
 AT_RISK = 0.9
 #: How far around the mean vertices are close, in standard errors, how many are there, and how distances grow beyond.
-_NEAR, _CLOSE, _GROWTH = 12.0, 4096, 1.01
+_DENSE_REACH, _DENSE_VERTICES, _GROWTH = 12.0, 4096, 1.01
 #: A wealth is computed at every so many vertices, and interpolated between.
 _COMPUTED = 32
 #: What is taken off the logarithm of a wealth for rounding: some of it, and more for each observation.
-_ROUNDING, _EACH = 1e-9, 1e-14
+_ROUNDING, _ROUNDING_PER_RUN = 1e-9, 1e-14
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ class JointWealth:
         """Return a number below all that the objective is in the region of error alpha."""
         goal = -math.log(alpha)
         rows = np.arange(self._s.size - 1)
-        inside = _first_where(lambda j: self._log(rows + 1, j + 1) < goal, rows.size, self._t.size - 1)
-        held = inside < self._t.size - 1  # in the others every mean of the second sample is refuted
+        first_column = _first_where(lambda j: self._log(rows + 1, j + 1) < goal, rows.size, self._t.size - 1)
+        nonempty = first_column < self._t.size - 1  # in the others every mean of the second sample is refuted
         with np.errstate(divide="ignore"):
-            return float(np.min(objective(self._s[rows[held]], self._t[inside[held]]), initial=math.inf))
+            return float(np.min(objective(self._s[rows[nonempty]], self._t[first_column[nonempty]]), initial=math.inf))
 
     def evidence(self, objective: Objective, level: float) -> float:
         """Return a number below the log wealth against every pair of means whose objective is at most the level.
@@ -140,9 +140,11 @@ class JointWealth:
         """
         rows = np.arange(self._s.size - 1)
         with np.errstate(divide="ignore"):
-            above = _first_where(lambda j: objective(self._s[rows], self._t[j]) > level, rows.size, self._t.size - 1)
-        held = above > 0
-        return float(np.min(self._log(rows[held] + 1, above[held]), initial=math.inf))
+            first_column = _first_where(
+                lambda j: objective(self._s[rows], self._t[j]) > level, rows.size, self._t.size - 1
+            )
+        nonempty = first_column > 0
+        return float(np.min(self._log(rows[nonempty] + 1, first_column[nonempty]), initial=math.inf))
 
     def _log(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> _Floats:
         """Return the log wealth at vertices."""
@@ -152,31 +154,31 @@ class JointWealth:
 
 def _logarithms(values: ArrayLike, counts: ArrayLike, stakes: tuple[float, ...]) -> tuple[_Floats, _Floats]:
     """Return vertices, and what is below the log wealth of each stake against each of them, (stakes, vertices)."""
-    x, many = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
-    seen, bets = many > 0, np.array(stakes)[:, None]
-    x, many = x[seen], many[seen]
-    vertices = _vertices(x, many)
+    x, n = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    seen, bets = n > 0, np.array(stakes)[:, None]
+    x, n = x[seen], n[seen]
+    vertices = _vertices(x, n)
     computed = vertices[::_COMPUTED] if (vertices.size - 1) % _COMPUTED == 0 else np.append(vertices[::_COMPUTED], 1.0)
     allowed = bets * computed <= AT_RISK
     logs = np.zeros(allowed.shape)
-    for value, often in zip(x.tolist(), many.tolist(), strict=True):
+    for value, often in zip(x.tolist(), n.tolist(), strict=True):
         logs += often * np.log1p(np.where(allowed, bets * (value - computed), 0.0))
-    logs -= _ROUNDING + _EACH * many.sum()
-    between = np.array([np.interp(vertices, computed, row) for row in logs])
+    logs -= _ROUNDING + _ROUNDING_PER_RUN * n.sum()
+    log_wealth = np.array([np.interp(vertices, computed, row) for row in logs])
     # A stake counts between two vertices only if it is allowed at both.
     ends = np.searchsorted(computed, vertices)
-    return vertices, np.where(np.take_along_axis(allowed, ends[None], axis=1), between, -np.inf)
+    return vertices, np.where(np.take_along_axis(allowed, ends[None], axis=1), log_wealth, -np.inf)
 
 
-def _vertices(x: _Floats, many: _Floats) -> _Floats:
+def _vertices(x: _Floats, counts: _Floats) -> _Floats:
     """Return points from 0 to 1, ascending: close to each other around the mean of what was seen."""
-    runs = max(1.0, float(many.sum()))
-    mean = float(x @ many) / runs if x.size else 0.5
-    error = math.sqrt(max(float(np.square(x - mean) @ many) / runs, 1 / runs) / runs)
-    near = np.linspace(0.0, _NEAR * error, _CLOSE // 2 + 1)
-    steps = max(0, math.ceil(math.log(1 / near[-1]) / math.log(_GROWTH)))
-    away = np.concatenate([near, near[-1] * _GROWTH ** np.arange(1, steps + 1)])
-    points = np.concatenate([[0.0, 1.0], mean - away, mean + away])
+    runs = max(1.0, float(counts.sum()))
+    mean = float(x @ counts) / runs if x.size else 0.5
+    error = math.sqrt(max(float(np.square(x - mean) @ counts) / runs, 1 / runs) / runs)
+    dense = np.linspace(0.0, _DENSE_REACH * error, _DENSE_VERTICES // 2 + 1)
+    steps = max(0, math.ceil(math.log(1 / dense[-1]) / math.log(_GROWTH)))
+    distances = np.concatenate([dense, dense[-1] * _GROWTH ** np.arange(1, steps + 1)])
+    points = np.concatenate([[0.0, 1.0], mean - distances, mean + distances])
     return np.unique(points[(points >= 0) & (points <= 1)])
 
 
@@ -187,7 +189,10 @@ def _first_where(
     low, high = np.zeros(rows, dtype=np.int64), np.full(rows, columns, dtype=np.int64)
     while np.any(low < high):
         middle = (low + high) // 2
-        held = holds(np.minimum(middle, columns - 1))
+        holds_at_middle = holds(np.minimum(middle, columns - 1))
         open_ = low < high
-        low, high = np.where(open_ & ~held, middle + 1, low), np.where(open_ & held, middle, high)
+        low, high = (
+            np.where(open_ & ~holds_at_middle, middle + 1, low),
+            np.where(open_ & holds_at_middle, middle, high),
+        )
     return low

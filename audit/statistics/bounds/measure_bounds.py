@@ -31,15 +31,15 @@ from .intervals import NUISANCE_SHARE
 _Floats = NDArray[np.float64]
 
 #: Cells of the boundary at first, and those into which the ones around the smallest are divided.
-_CELLS, _AROUND, _FINER = 48, 3, 24
+_CELLS, _REFINED_CELLS, _SUBCELLS = 48, 3, 24
 #: The steps in which levels are tested: so many to the claim, or to the largest standard error of a share, times 4.
 _STEPS, _STEPS_OF_ERROR = 4096, 8
 #: Larger claims are tested as finely as this one.
-_USUAL = 10.0
+_MAX_STEP_LEVEL = 10.0
 #: The least step, as a share of the claim: some times what floating point tells apart.
 _PRECISION = 2.0**-50
 #: Tails below this have the score of this: about 37.
-_LEAST = 1e-300
+_MIN_TAIL = 1e-300
 
 
 def corner(k_p: ArrayLike, n_p: ArrayLike, k_q: ArrayLike, n_q: ArrayLike, *, alpha: float) -> tuple[_Floats, _Floats]:
@@ -76,17 +76,17 @@ def refuted(
     none = start[:, 0] > box[1][:, 0]  # the box holds nothing that the claim allows
     angles = [np.arcsin(np.sqrt(end[:, 0])) for end in (start, np.maximum(start, box[1]))]
     edges = np.sin(np.linspace(angles[0], angles[1], _CELLS + 1, axis=-1)) ** 2  # equal steps in standard deviations
-    least = _least_of_cells(measure, columns, edges)
-    worst = np.clip(np.argmin(least, axis=1)[:, None], _AROUND // 2, _CELLS - 1 - _AROUND // 2)
-    near = worst + np.arange(_AROUND) - _AROUND // 2
-    ends = np.take_along_axis(edges, np.append(near, near[:, -1:] + 1, axis=1), axis=1)
+    cell_minima = _least_of_cells(measure, columns, edges)
+    worst = np.clip(np.argmin(cell_minima, axis=1)[:, None], _REFINED_CELLS // 2, _CELLS - 1 - _REFINED_CELLS // 2)
+    refined_cells = worst + np.arange(_REFINED_CELLS) - _REFINED_CELLS // 2
+    ends = np.take_along_axis(edges, np.append(refined_cells, refined_cells[:, -1:] + 1, axis=1), axis=1)
     finer = np.concatenate(
-        [np.linspace(ends[:, i], ends[:, i + 1], _FINER, endpoint=False, axis=1) for i in range(_AROUND)]
+        [np.linspace(ends[:, i], ends[:, i + 1], _SUBCELLS, endpoint=False, axis=1) for i in range(_REFINED_CELLS)]
         + [ends[:, -1:]],
         axis=1,
     )
-    np.put_along_axis(least, near, np.inf, axis=1)
-    excluded = np.minimum(least.min(axis=1), _least_of_cells(measure, columns, finer).min(axis=1)) > quantile
+    np.put_along_axis(cell_minima, refined_cells, np.inf, axis=1)
+    excluded = np.minimum(cell_minima.min(axis=1), _least_of_cells(measure, columns, finer).min(axis=1)) > quantile
     rejected: NDArray[np.bool_] = (none | excluded).reshape(data[0].shape)
     return rejected
 
@@ -108,22 +108,22 @@ def _least_of_cells(measure: TradeOff, data: tuple[NDArray[np.int64], ...], edge
         angles = np.arctan2(of_q[0] * slope[:, 1:], of_p[1]), np.arctan2(of_q[1] * slope[:, :-1], of_p[0])
         angles = np.nan_to_num(angles[0], nan=0.0), np.nan_to_num(angles[1], nan=np.pi / 2)
         sums = [np.cos(angle) * a + np.sin(angle) * b for angle in angles]
-        least: _Floats = np.where((a < 0) & (b < 0), -np.hypot(a, b), np.minimum(*sums))
-    return np.nan_to_num(least, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        minima: _Floats = np.where((a < 0) & (b < 0), -np.hypot(a, b), np.minimum(*sums))
+    return np.nan_to_num(minima, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
 
 
 def _deviations(x: _Floats, runs: NDArray[np.int64]) -> tuple[_Floats, _Floats]:
     """Return the least and the largest standard error of a share in each cell, its probability between two edges."""
     ends = np.sqrt(x[:, :-1] * (1 - x[:, :-1]) / runs), np.sqrt(x[:, 1:] * (1 - x[:, 1:]) / runs)
-    inside = (x[:, :-1] < 0.5) & (x[:, 1:] > 0.5)
-    return np.minimum(*ends), np.where(inside, 0.5 / np.sqrt(runs), np.maximum(*ends))
+    contains_half = (x[:, :-1] < 0.5) & (x[:, 1:] > 0.5)
+    return np.minimum(*ends), np.where(contains_half, 0.5 / np.sqrt(runs), np.maximum(*ends))
 
 
 def _score(a: ArrayLike, b: ArrayLike, x: _Floats) -> _Floats:
     """Return the normal score of a beta tail at x: large where the tail is small."""
     tail, rest = special.betainc(a, b, x), special.betaincc(a, b, x)
     score: _Floats = np.where(
-        tail < 0.5, -special.ndtri(np.maximum(tail, _LEAST)), special.ndtri(np.maximum(rest, _LEAST))
+        tail < 0.5, -special.ndtri(np.maximum(tail, _MIN_TAIL)), special.ndtri(np.maximum(rest, _MIN_TAIL))
     )
     return score
 
@@ -148,7 +148,7 @@ def level_lower(measure: Measure, k_p: int, n_p: int, k_q: int, n_q: int, *, alp
     # Up to here the box of `refuted` holds nothing that is allowed, so that every level is refuted.
     floor = float(measure.needed(*corner(*counts, alpha=NUISANCE_SHARE * alpha)))
     smallest = min(claim.level for claim in measure.claims) if isinstance(measure, Profile) else 1.0
-    step = max(min(measure.level, _USUAL) / _STEPS, 1 / (_STEPS_OF_ERROR * math.sqrt(n_p + n_q) * smallest))
+    step = max(min(measure.level, _MAX_STEP_LEVEL) / _STEPS, 1 / (_STEPS_OF_ERROR * math.sqrt(n_p + n_q) * smallest))
     step = max(step, measure.level * _PRECISION)  # beside which a smaller one would not be seen
     first = measure.level * (1 + 1e-9)  # so that a bound is above the claim if the claim is refuted
     lower, k = floor, math.ceil((floor - first) / step)

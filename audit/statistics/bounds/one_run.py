@@ -23,7 +23,7 @@ from . import intervals
 #: Parts of the bracket of epsilon in which the first crossing is looked for, and halvings of that part.
 _SCAN, _BISECTIONS = 32, 45
 #: Standard deviations below the mean, and lags at least, to which the theorem's maximum is looked for one by one.
-_FAR, _FEW = 10.0, 64
+_LAG_DEVIATIONS, _MIN_LAGS = 10.0, 64
 #: Points at which a trade-off is tabulated: fewer where `allowed` is itself a search.
 _POINTS, _SEARCHED = 1024, 64
 #: Tails that are followed downwards: so many standard errors of the guesses, within which a refuted claim contradicts
@@ -71,12 +71,12 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
     if delta == 0 or correct == 0:
         return beta
     spread = math.sqrt(guesses * chance * (1 - chance))
-    looked_at = min(correct, max(_FEW, math.ceil(correct - guesses * chance + _FAR * spread)))
-    lags = np.arange(1, looked_at + 1)
-    below = np.cumsum(scipy.stats.binom.pmf(correct - lags, guesses, chance))
+    n_lags = min(correct, max(_MIN_LAGS, math.ceil(correct - guesses * chance + _LAG_DEVIATIONS * spread)))
+    lags = np.arange(1, n_lags + 1)
+    masses = np.cumsum(scipy.stats.binom.pmf(correct - lags, guesses, chance))
     # Of all further lags the probability is at most that of all smaller counts, and the lag at least the next one.
-    rest = float(scipy.stats.binom.cdf(correct - 1, guesses, chance)) / (looked_at + 1) if looked_at < correct else 0.0
-    return min(1.0, beta + 2 * canaries * delta * max(rest, float(np.max(below / lags))))
+    rest = float(scipy.stats.binom.cdf(correct - 1, guesses, chance)) / (n_lags + 1) if n_lags < correct else 0.0
+    return min(1.0, beta + 2 * canaries * delta * max(rest, float(np.max(masses / lags))))
 
 
 def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
@@ -175,13 +175,13 @@ def _contradiction(
     The inverse trade-off is at least a line beyond each of its points: those, its values, and the slopes.
     """
     points, values, slopes = inverse
-    tail, higher, at, last = alpha, 0.0, 0, len(points) - 1  # t_v, and the sum of the tails above it
+    tail, higher, segment, last = alpha, 0.0, 0, len(points) - 1  # t_v, and the sum of the tails above it
     for v in range(correct, max(0, correct - int(_SPAN * math.sqrt(guesses)) - _SLACK), -1):
         share = (v * tail + higher) / canaries
-        while at < last and points[at + 1] <= share:
-            at += 1
+        while segment < last and points[segment + 1] <= share:
+            segment += 1
         higher += tail
-        mass = canaries * (values[at] + slopes[at] * max(0.0, share - points[at]))
+        mass = canaries * (values[segment] + slopes[segment] * max(0.0, share - points[segment]))
         tail = max(tail, (higher + mass) / (guesses - v + 1))
         if tail > 1 + _ROUNDING:
             return True
@@ -201,8 +201,8 @@ def least_allowed(measure: Measure, p: Floats) -> Floats:
         middle = (low + high) / 2
         fine = measure.needed(p, scipy.special.expit(middle)) <= measure.level
         low, high = np.where(fine, low, middle), np.where(fine, middle, high)
-    least: Floats = np.where(low > scipy.special.logit(_TINY), scipy.special.expit(low), 0.0)
-    return least
+    smallest: Floats = np.where(low > scipy.special.logit(_TINY), scipy.special.expit(low), 0.0)
+    return smallest
 
 
 def level_one_run(measure: Measure, correct: int, guesses: int, canaries: int, *, alpha: float = 0.05) -> float:
@@ -233,7 +233,7 @@ def largest_refuted(measure: Measure, *tests: Callable[[Measure], bool]) -> floa
             if not refuted(measure.at(high)):
                 break
             low, high = high, 2 * high
-        best = bisect(lambda level, of=refuted: of(measure.at(level)), low, high, steps=_HALVINGS)[0]  # type: ignore[misc]
+        best = bisect(lambda level, is_refuted=refuted: is_refuted(measure.at(level)), low, high, steps=_HALVINGS)[0]  # type: ignore[misc]
     return best
 
 
@@ -243,7 +243,7 @@ def _check(correct: int, guesses: int, canaries: int, delta: float) -> None:
         if value != int(value) or value < 0:
             raise must_be(name, "a non-negative integer count", value)
     if not (correct <= guesses <= canaries and guesses >= 1):
-        got = ", ".join(f"{name}={value}" for name, value in counts.items())
-        raise ValueError(f"expected correct <= guesses <= canaries and guesses >= 1, got {got}")
+        counts_text = ", ".join(f"{name}={value}" for name, value in counts.items())
+        raise ValueError(f"expected correct <= guesses <= canaries and guesses >= 1, got {counts_text}")
     if not 0 <= delta < 1:
         raise must_be("delta", "in [0, 1)", delta)

@@ -26,7 +26,7 @@ from .joint_bound import epsilon_joint
 # The number of guesses is itself random: the power is averaged over this many equally likely values of it.
 _GUESS_COUNTS = (np.arange(65) + 0.5) / 65
 #: Where few runs do not suffice, it is asked whether the most do.
-_MANY_RUNS, _MOST_RUNS = 2**20, 2**50
+_MANY_RUNS, _MAX_RUNS = 2**20, 2**50
 #: Of an interval of some nats: the power of a discrete test says no more than nine digits of an epsilon.
 _HALVINGS = 30
 #: The shares of the runs that the left world may have. Neither gets fewer: what a pilot says of rare events is rough.
@@ -78,18 +78,18 @@ def falsification_power(claimed: float, true: float, runs: int, *, delta: float 
     _check(claimed, runs, delta, alpha)
     if not true >= 0:
         raise must_be("true", "a non-negative epsilon", true)
-    right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
-    guesses = upper_quantile(1 - _GUESS_COUNTS, runs, min(1.0, right + wrong))
-    spent = intervals.NUISANCE_SHARE * alpha if delta > 0 else 0.0
+    p_right, p_wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
+    guesses = upper_quantile(1 - _GUESS_COUNTS, runs, min(1.0, p_right + p_wrong))
+    nuisance_alpha = intervals.NUISANCE_SHARE * alpha if delta > 0 else 0.0
     odds, excess = math.exp(-claimed), np.zeros_like(guesses)
     if delta > 0:
         with np.errstate(divide="ignore"):
-            excess = np.asarray(delta / binomial_bounds.clopper_pearson_lower(guesses, runs, spent))
+            excess = np.asarray(delta / binomial_bounds.clopper_pearson_lower(guesses, runs, nuisance_alpha))
     # The largest share of right guesses that the claim allows, and the count from which its test rejects.
     allowed = np.minimum((1 + (excess * odds if odds else 0.0)) / (1 + odds), 1.0)
-    last_kept = upper_quantile(alpha - spent, guesses, allowed)
+    last_kept = upper_quantile(alpha - nuisance_alpha, guesses, allowed)
     # Up to alpha the test is exact: reject iff P(Bin(guesses, allowed) >= right guesses) <= alpha.
-    caught = survival(last_kept, guesses, right / (right + wrong))
+    caught = survival(last_kept, guesses, p_right / (p_right + p_wrong))
     return float(np.mean(caught))
 
 
@@ -137,7 +137,7 @@ def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: flo
     high = 1
     while not enough(high):
         high *= 2
-        if high == _MANY_RUNS and not enough(_MOST_RUNS):  # which takes longer than all else
+        if high == _MANY_RUNS and not enough(_MAX_RUNS):  # which takes longer than all else
             raise ValueError(f"more than 2^50 runs are needed to tell true={true} from claimed={claimed}")
     return fewest(enough, high // 2, high)
 
@@ -145,7 +145,7 @@ def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: flo
 def _check(claimed: float, runs: int, delta: float, alpha: float, power: float = 0.5) -> None:
     if not (claimed >= 0 and math.isfinite(claimed)):
         raise must_be("claimed", "a non-negative, finite epsilon", claimed)
-    if not 1 <= runs <= _MOST_RUNS:
+    if not 1 <= runs <= _MAX_RUNS:
         raise must_be("runs", "at least 1 and at most 2^50", runs)
     if not 0 <= delta < 1:
         raise must_be("delta", "in [0, 1)", delta)

@@ -25,7 +25,7 @@ RANKS = (1 / 64, 1 / 16, 1 / 4)
 _CELLS, _SEARCHED, _SPAN = 800, 64, 8.0
 
 
-def refuted_by_ranks(measure: Measure, above: int, inserted: int, rank: int, held_out: int, *, alpha: float) -> bool:
+def refuted_by_ranks(measure: Measure, n_above: int, inserted: int, rank: int, held_out: int, *, alpha: float) -> bool:
     """Tell whether the inserted scores above the held-out score of a rank refute a claim in any measure.
 
     **Validity**: all scores are independent, inserted ones alike and held-out ones alike, and the rank was fixed
@@ -43,7 +43,7 @@ def refuted_by_ranks(measure: Measure, above: int, inserted: int, rank: int, hel
     ----------
     measure : Measure
         The claim.
-    above, inserted : int
+    n_above, inserted : int
         Inserted scores above the held-out one of that rank, and all of them.
     rank, held_out : int
         1 is the largest of the held-out scores; and their number.
@@ -56,14 +56,14 @@ def refuted_by_ranks(measure: Measure, above: int, inserted: int, rank: int, hel
     >>> [refuted_by_ranks(GDP(mu), 60, 100, 25, 100, alpha=0.05) for mu in (0.3, 1.0)]
     [True, False]
     """
-    if above == 0:
+    if n_above == 0:
         return False
     cells = _CELLS if isinstance(measure, TradeOff) else _SEARCHED
     ends = special.betaincinv(rank, held_out + 1 - rank, special.ndtr(np.linspace(-_SPAN, _SPAN, cells)))
     ends = np.append(ends, 1.0)
     masses = np.diff(special.betainc(rank, held_out + 1 - rank, ends), prepend=0.0)
     allowed = np.append(1 - least_allowed(measure, 1 - ends[:-1]), 1.0)
-    tails = special.betainc(above, inserted - above + 1, allowed)
+    tails = special.betainc(n_above, inserted - n_above + 1, allowed)
     return float(masses @ tails) <= alpha
 
 
@@ -95,8 +95,8 @@ def level_from_samples(
     True
     """
     games = ranked(inserted, held_out, seed)
-    each = alpha / len(games)
-    tests = (lambda claim, game=game: refuted_by_ranks(claim, *game, alpha=each) for game in games)
+    test_alpha = alpha / len(games)
+    tests = (lambda claim, game=game: refuted_by_ranks(claim, *game, alpha=test_alpha) for game in games)
     return largest_refuted(measure, *tests)
 
 
@@ -104,16 +104,16 @@ def ranked(inserted: _Floats, held_out: _Floats, seed: int) -> list[tuple[int, i
     """Return how many scores are beyond the score of each rank, with the numbers that `refuted_by_ranks` takes."""
     lots = np.random.default_rng(seed)
     return [
-        (_above(those, others, rank, lots), those.size, rank, others.size)
-        for those, others in ((inserted, held_out), (-held_out, -inserted))
-        for rank in sorted({max(1, round(share * others.size)) for share in RANKS})
+        (_above(scores, references, rank, lots), scores.size, rank, references.size)
+        for scores, references in ((inserted, held_out), (-held_out, -inserted))
+        for rank in sorted({max(1, round(share * references.size)) for share in RANKS})
     ]
 
 
-def _above(those: _Floats, others: _Floats, rank: int, lots: np.random.Generator) -> int:
+def _above(scores: _Floats, references: _Floats, rank: int, lots: np.random.Generator) -> int:
     """Return how many of those are above the other score of a rank, equal ones by lots."""
-    score = np.partition(others, others.size - rank)[others.size - rank]
-    tied = lots.random(int((others == score).sum()))
+    score = np.partition(references, references.size - rank)[references.size - rank]
+    tied = lots.random(int((references == score).sum()))
     # Of the tied ones it has this rank, by their lots.
-    lot = np.sort(tied)[::-1][rank - 1 - int((others > score).sum())]
-    return int((those > score).sum() + (lots.random(int((those == score).sum())) > lot).sum())
+    lot = np.sort(tied)[::-1][rank - 1 - int((references > score).sum())]
+    return int((scores > score).sum() + (lots.random(int((scores == score).sum())) > lot).sum())

@@ -40,7 +40,7 @@ WIDE_SHARES, SHARES = (0.35, 0.85), (0.02, 0.06, 0.18, 0.45, 0.85)
 #: lose the logarithm of 4, more of them more: on Gaussian and Laplace scores four certified most.
 EXCESSES = np.geomspace(0.3, 3.0, 4)
 #: Parts of the money that are bet on guesses at both ends, and at the upper and at the lower one alone.
-BOTH, ONE_END = 0.9, 0.05
+BOTH_ENDS, ONE_END = 0.9, 0.05
 #: Moments at which the money is looked at: at most so many, ever further apart.
 MOMENTS = 300
 #: The grid of tested epsilons: 1 + epsilon grows by this factor, up to that epsilon.
@@ -48,7 +48,7 @@ GROWTH, LAST = 1.004, 40.0
 #: Epsilons of the grid that are tested together.
 BLOCK = 24
 #: By how much a level must be exceeded to be: the search for a bound halves no further.
-ABOVE = 1 + 2.0**-17
+MIN_EXCESS = 1 + 2.0**-17
 #: Standard deviations of the number of inserted canaries for which scores are left over: one sample is too small in
 #: 1 of 400 audits, and nothing is certified then.
 SPARE = 3.0
@@ -69,14 +69,14 @@ def fair_coins(inserted: ArrayLike, held_out: ArrayLike, *, seed: int = 0) -> tu
     rng = np.random.default_rng([seed, 1])  # and no stream of lots
     n = min(ins.size, outs.size)
     coins = max(0, int(2 * n - SPARE * math.sqrt(2 * n)))
-    many = int(rng.binomial(coins, 0.5))
-    if not coins or many > ins.size or coins - many > outs.size:
+    n_inserted = int(rng.binomial(coins, 0.5))
+    if not coins or n_inserted > ins.size or coins - n_inserted > outs.size:
         return None
-    kept = [
+    samples = [
         np.delete(sample, rng.choice(sample.size, sample.size - left, replace=False, shuffle=False))
-        for sample, left in ((ins, many), (outs, coins - many))
+        for sample, left in ((ins, n_inserted), (outs, coins - n_inserted))
     ]
-    return np.concatenate(kept), np.arange(coins) < many
+    return np.concatenate(samples), np.arange(coins) < n_inserted
 
 
 def epsilon_from_coins(
@@ -163,15 +163,15 @@ def refuted_by_coins(
     [True, False]
     """
     if not (measure.is_epsilon and not measure.stated[1]):
-        above = measure.at(measure.level * ABOVE)
-        return any(refuted(above) for refuted in _tests_of_shares(scores, included, alpha, seed))
+        next_claim = measure.at(measure.level * MIN_EXCESS)
+        return any(refuted(next_claim) for refuted in _tests_of_shares(scores, included, alpha, seed))
     right = _guesses(scores, included, seed)
     if not right.size or _by_shares(right, alpha / 2) > measure.level:
         return bool(right.size)
     grid = tested()
-    below = grid[: int(np.searchsorted(grid, measure.level, side="right")) + 1]
+    grid_below = grid[: int(np.searchsorted(grid, measure.level, side="right")) + 1]
     rejected = _rejected_by_bets(right, alpha / 2)
-    return all(rejected(block).all() for block in _blocks(below)[::-1])
+    return all(rejected(block).all() for block in _blocks(grid_below)[::-1])
 
 
 def _tests_of_shares(
@@ -180,18 +180,22 @@ def _tests_of_shares(
     """Return for each of a few shares of the guesses whether they refute a claim."""
     right = _guesses(scores, included, seed)
     correct, canaries, part = np.cumsum(right, dtype=np.int64), np.size(scores), alpha / len(SHARES)
-    games = [(int(correct[made - 1]), made, canaries) for made in _made(right.size, SHARES)] if right.size else []
+    games = (
+        [(int(correct[n_guesses - 1]), n_guesses, canaries) for n_guesses in _guess_counts(right.size, SHARES)]
+        if right.size
+        else []
+    )
     return [lambda claim, game=game: refuted_in_one_run(claim, *game, alpha=part) for game in games]  # type: ignore[misc]
 
 
 def _guesses(scores: ArrayLike, included: ArrayLike, seed: int) -> NDArray[np.bool_]:
     """Return which guesses are right, the uppermost, the lowermost, the second, and so on, (2 * half,)."""
-    given, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
-    order = np.argsort(-given, kind="stable")
-    ranked = given[order]
+    values, coins = check_scores("scores", scores), check_coins(included, np.size(scores))
+    order = np.argsort(-values, kind="stable")
+    ranked = values[order]
     if (ranked[1:] == ranked[:-1]).any():
-        lot = np.random.default_rng(seed).permutation(given.size)
-        order = lot[np.argsort(-given[lot], kind="stable")]
+        lot = np.random.default_rng(seed).permutation(values.size)
+        order = lot[np.argsort(-values[lot], kind="stable")]
     coins = coins[order]
     half = coins.size // 2
     right = np.empty(2 * half, dtype=np.bool_)
@@ -199,14 +203,14 @@ def _guesses(scores: ArrayLike, included: ArrayLike, seed: int) -> NDArray[np.bo
     return right
 
 
-def _made(many: int, shares: tuple[float, ...]) -> list[int]:
+def _guess_counts(n_guesses: int, shares: tuple[float, ...]) -> list[int]:
     """Return how many guesses are counted for each share."""
-    return [max(1, round(share * many)) for share in shares]
+    return [max(1, round(share * n_guesses)) for share in shares]
 
 
 def _by_shares(right: NDArray[np.bool_], alpha: float) -> float:
-    made = np.array(_made(right.size, WIDE_SHARES))
-    bounds = epsilon_guess(np.cumsum(right)[made - 1], made, made, alpha=alpha / len(WIDE_SHARES))
+    n_guesses = np.array(_guess_counts(right.size, WIDE_SHARES))
+    bounds = epsilon_guess(np.cumsum(right)[n_guesses - 1], n_guesses, n_guesses, alpha=alpha / len(WIDE_SHARES))
     return float(np.max(bounds))
 
 
@@ -256,12 +260,12 @@ def log_money(
     gains = []
     chance = epsilon[:, None] + EXCESSES  # the log odds that are bet on, (epsilons, excesses)
     # Log of q / sigmoid(epsilon), and of (1 - q) / (1 - sigmoid(epsilon)).
-    won = special.log_expit(chance) - special.log_expit(epsilon)[:, None]
-    lost = special.log_expit(-chance) - special.log_expit(-epsilon)[:, None]
-    for right, made in ((upper + lower, 2 * moments), (upper, moments), (lower, moments)):
-        each = won[..., None] * right + lost[..., None] * (made - right)
-        gains.append(special.logsumexp(each, axis=1) - math.log(EXCESSES.size))
-    parts = np.log([BOTH, ONE_END, ONE_END])
+    log_gain = special.log_expit(chance) - special.log_expit(epsilon)[:, None]
+    log_loss = special.log_expit(-chance) - special.log_expit(-epsilon)[:, None]
+    for right, n_guesses in ((upper + lower, 2 * moments), (upper, moments), (lower, moments)):
+        log_wealths = log_gain[..., None] * right + log_loss[..., None] * (n_guesses - right)
+        gains.append(special.logsumexp(log_wealths, axis=1) - math.log(EXCESSES.size))
+    parts = np.log([BOTH_ENDS, ONE_END, ONE_END])
     money: _Floats = special.logsumexp(np.stack(gains, axis=-1) + parts, axis=-1)
     return money
 
@@ -279,13 +283,13 @@ def check_scores(name: str, scores: ArrayLike) -> _Floats:
     return array
 
 
-def check_coins(included: ArrayLike, many: int) -> NDArray[np.bool_]:
+def check_coins(included: ArrayLike, n_scores: int) -> NDArray[np.bool_]:
     """Return coins as a bool array; raise ValueError unless there is a 0 or 1 for each of so many scores."""
     coins = np.asarray(included)
-    if coins.shape != (many,):
-        raise ValueError(f"included must have one value for each of {many} scores, got shape {coins.shape}")
+    if coins.shape != (n_scores,):
+        raise ValueError(f"included must have one value for each of {n_scores} scores, got shape {coins.shape}")
     if coins.dtype != np.bool_:
-        wrong = ~np.isin(coins, (0, 1)) if coins.dtype.kind in "iuf" else np.ones(many, dtype=np.bool_)
-        if wrong.any():
-            raise must_be("included", "0 or 1", coins[wrong][0])
+        invalid = ~np.isin(coins, (0, 1)) if coins.dtype.kind in "iuf" else np.ones(n_scores, dtype=np.bool_)
+        if invalid.any():
+            raise must_be("included", "0 or 1", coins[invalid][0])
     return coins.astype(np.bool_)

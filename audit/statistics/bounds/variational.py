@@ -57,13 +57,13 @@ class StepsJson(TypedDict):
     runs: int
 
 
-def transferred(edges: tuple[float, ...], scores: _Floats, others: _Floats) -> tuple[float, ...]:
+def transferred(edges: tuple[float, ...], scores: _Floats, new_scores: _Floats) -> tuple[float, ...]:
     """Return the thresholds for other scores of the same runs, with about as many of them in each step."""
-    old, new = np.sort(scores[~np.isnan(scores)]), np.sort(others[~np.isnan(others)])
+    old, new = np.sort(scores[~np.isnan(scores)]), np.sort(new_scores[~np.isnan(new_scores)])
     if not old.size or not new.size:
         return edges
-    below = np.searchsorted(old, edges) / old.size * new.size
-    return tuple(np.append(new, np.inf)[np.rint(below).astype(np.int64)].tolist())
+    ranks = np.searchsorted(old, edges) / old.size * new.size
+    return tuple(np.append(new, np.inf)[np.rint(ranks).astype(np.int64)].tolist())
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ class StepFunction:
         """Return how often scores were in each step, in the left world and then in the right one."""
         values, world = np.asarray(scores, dtype=np.float64), np.asarray(left)
         steps = np.where(np.isnan(values), 0, np.searchsorted(self.edges, values, side="right"))
-        counts = [np.bincount(steps[here], minlength=len(self.values)) for here in (world, ~world)]
+        counts = [np.bincount(steps[side], minlength=len(self.values)) for side in (world, ~world)]
         return tuple(np.concatenate(counts).tolist())
 
-    def transferred(self, scores: _Floats, others: _Floats) -> StepFunction:
+    def transferred(self, scores: _Floats, new_scores: _Floats) -> StepFunction:
         """Return the function on other scores of the same runs, with about as many of them in each step."""
-        return replace(self, edges=transferred(self.edges, scores, others))
+        return replace(self, edges=transferred(self.edges, scores, new_scores))
 
     def to_json(self) -> StepsJson:
         """Return the record's form."""

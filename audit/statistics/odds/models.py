@@ -56,25 +56,25 @@ def polynomial_odds(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> 
     return rounded(special.logit(left), FITTED)
 
 
-def _by_weights(basis: Floats, mine: Floats, runs: Floats) -> tuple[float, Floats]:
+def _by_weights(basis: Floats, left_runs: Floats, runs: Floats) -> tuple[float, Floats]:
     """Return the evidence for a polynomial, and the log odds of a new run in each cell."""
     precision = np.array([OF_CONSTANT, *DEVIATIONS[: basis.shape[1] - 1]]) ** -2.0
     weights = np.zeros(basis.shape[1])
     for _ in range(NEWTON):
         rate = special.expit(basis @ weights)
         curvature = (basis.T * (runs * rate * (1 - rate))) @ basis + np.diag(precision)
-        move = np.linalg.solve(curvature, basis.T @ (mine - runs * rate) - precision * weights)
+        move = np.linalg.solve(curvature, basis.T @ (left_runs - runs * rate) - precision * weights)
         weights += np.clip(move, -1, 1)
         if np.abs(move).max() < 1e-6:
             break
     line = basis @ weights
-    fit = mine @ line - runs @ np.logaddexp(0, line) - precision @ weights**2 / 2
+    log_posterior = left_runs @ line - runs @ np.logaddexp(0, line) - precision @ weights**2 / 2
     spread = np.einsum("ij,ij->i", basis @ np.linalg.inv(curvature), basis)
-    evidence = fit + np.log(precision).sum() / 2 - np.linalg.slogdet(curvature)[1] / 2
+    evidence = log_posterior + np.log(precision).sum() / 2 - np.linalg.slogdet(curvature)[1] / 2
     return float(evidence), line / np.sqrt(1 + math.pi / 8 * spread)
 
 
-def noise_odds(scores: Floats, left: NDArray[np.bool_], at: Floats) -> Floats:
+def noise_odds(scores: Floats, left: NDArray[np.bool_], points: Floats) -> Floats:
     """Return the log odds of the left world at some scores, if each world's are noise of some location and scale.
 
     The noise is Laplace's or normal, and the worlds differ in its location, in its scale, or in both [2]_. The odds
@@ -86,7 +86,7 @@ def noise_odds(scores: Floats, left: NDArray[np.bool_], at: Floats) -> Floats:
     scores : array (runs,)
         Numbers, of runs whose labels were coins.
     left : bool array (runs,)
-    at : array (places,)
+    points : array (places,)
 
     Returns
     -------
@@ -94,7 +94,7 @@ def noise_odds(scores: Floats, left: NDArray[np.bool_], at: Floats) -> Floats:
         0 where a world has no runs, where a score is 1e150 or larger, and where their mean distance from the median is
         below 1e-150.
     """
-    nothing = np.zeros((NOISES, at.size))
+    nothing = np.zeros((NOISES, points.size))
     if left.all() or not left.any() or not np.abs(scores).max() < _LARGEST:
         return nothing
     worlds = [np.sort(scores[left]), np.sort(scores[~left])]
@@ -103,13 +103,13 @@ def noise_odds(scores: Floats, left: NDArray[np.bool_], at: Floats) -> Floats:
     if spread < _SMALLEST:
         return nothing
     # In units of the spread, or squares of very large scores would not be finite.
-    worlds, places = [(world - middle) / spread for world in worlds], (at - middle) / spread
+    worlds, places = [(world - middle) / spread for world in worlds], (points - middle) / spread
     middles = [float(np.median(world)) for world in worlds]
     spreads = [max(_LEAST_SPREAD, float(np.mean(np.abs(x - m)))) for x, m in zip(worlds, middles, strict=True)]
     errors = [_ERRORS / math.sqrt(world.size) for world in worlds]
     grids = [
-        _around(centres, errors_of_centres, many)
-        for centres, errors_of_centres, many in (
+        _around(centres, errors_of_centres, n_places)
+        for centres, errors_of_centres, n_places in (
             (middles, [s * e for s, e in zip(spreads, errors, strict=True)], _LOCATIONS),
             ([math.log(s) for s in spreads], errors, _SCALES),
         )
@@ -120,37 +120,37 @@ def noise_odds(scores: Floats, left: NDArray[np.bool_], at: Floats) -> Floats:
     return rounded(np.stack(odds), FITTED)
 
 
-def _around(centres: Sequence[float], reach: Sequence[float], many: int) -> Floats:
+def _around(centres: Sequence[float], reach: Sequence[float], n_places: int) -> Floats:
     """Return so many places around each centre, as far as they reach, in order."""
-    way = np.linspace(-1, 1, many)
-    return np.unique(rounded(np.concatenate([c + r * way for c, r in zip(centres, reach, strict=True)])))
+    offsets = np.linspace(-1, 1, n_places)
+    return np.unique(rounded(np.concatenate([c + r * offsets for c, r in zip(centres, reach, strict=True)])))
 
 
 def _of_noise(worlds: list[Floats], places: Floats, grids: list[Floats], *, normal: bool) -> list[Floats]:
     """Return the log odds at some places by noise of one family, of worlds that differ in location, scale, or both."""
     locations, scales = grids[0], np.exp(grids[1]) * (_OF_DEVIATION if normal else 1.0)
     # The places are not equally far apart: each counts for the way around it.
-    ways = np.log(np.gradient(grids[0]))[:, None], np.log(np.gradient(grids[1]))[None, :]
+    log_widths = np.log(np.gradient(grids[0]))[:, None], np.log(np.gradient(grids[1]))[None, :]
 
-    def log_density(far: Floats, runs: Floats | float) -> Floats:
+    def log_density(distance: Floats, runs: Floats | float) -> Floats:
         """Return it, but for what is constant, from sums of distances or of half their squares."""
-        density: Floats = -far / (scales**2 if normal else scales) - runs * np.log(scales)
+        density: Floats = -distance / (scales**2 if normal else scales) - runs * np.log(scales)
         return density
 
     likely = [log_density(_distances(world, locations, normal=normal)[:, None], world.size) for world in worlds]
-    apart = places[:, None] - locations
-    density = log_density((apart**2 / 2 if normal else np.abs(apart))[..., None], 1)
+    offsets = places[:, None] - locations
+    density = log_density((offsets**2 / 2 if normal else np.abs(offsets))[..., None], 1)
     top = density.max(axis=(1, 2))
     density = np.exp(density - top[:, None, None]).reshape(places.size, -1)
     odds = []
     for shared in (1, 0, None):  # the axis of what both worlds share: the scale, the location, neither
         laws = []
-        for mine, other in (likely, likely[::-1]):
+        for log_likelihood, other in (likely, likely[::-1]):
             if shared is None:
-                law = mine + ways[0] + ways[1]
+                law = log_likelihood + log_widths[0] + log_widths[1]
             else:  # the other world tells of the shared parameter, whatever its own
-                told = np.logaddexp.reduce(other + ways[1 - shared], axis=1 - shared, keepdims=True)
-                law = mine + ways[0] + ways[1] + told
+                shared_evidence = np.logaddexp.reduce(other + log_widths[1 - shared], axis=1 - shared, keepdims=True)
+                law = log_likelihood + log_widths[0] + log_widths[1] + shared_evidence
             law = np.exp(law - law.max())
             laws.append(density @ (law / law.sum()).ravel() + _TINY)
         odds.append(np.clip(np.log(laws[0]) - np.log(laws[1]), -_FAR, _FAR))
@@ -164,6 +164,6 @@ def _distances(ordered: Floats, locations: Floats, *, normal: bool) -> Floats:
         mean = ordered.mean()
         squares: Floats = (((ordered - mean) ** 2).sum() + size * (locations - mean) ** 2) / 2
         return squares
-    below, sums = np.searchsorted(ordered, locations), np.append(0.0, np.cumsum(ordered))
-    distances: Floats = locations * (2 * below - size) + sums[-1] - 2 * sums[below]
+    n_below, sums = np.searchsorted(ordered, locations), np.append(0.0, np.cumsum(ordered))
+    distances: Floats = locations * (2 * n_below - size) + sums[-1] - 2 * sums[n_below]
     return distances

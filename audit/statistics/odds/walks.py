@@ -24,13 +24,13 @@ from ....mechanisms.numerics import rounded
 #: The variances per unit of distance that are tried for the random walk, from smooth to free.
 STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
 #: Curves that stand for all likely ones, and how far one may be from the likeliest in log odds.
-CURVES, MOST_AWAY = 32, 5.0
+CURVES, MAX_DEVIATION = 32, 5.0
 #: The variances of a slope per unit of distance that are tried, the least distance of cells, and the fewest cells.
-TREND_STEPS, _NARROW, _FEWEST_OF_TREND = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0), 0.02, 6
+TREND_STEPS, _MIN_DISTANCE, _MIN_TREND_CELLS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0), 0.02, 6
 #: The ranks that a tail reaches to: its slope has a variance of its own.
 TAILS = (0.25, 0.75)
 #: Decimals of what is fitted, whose sums depend on the processor; and the least evidence (nats) that counts.
-FITTED, NEARLY = 6, 1e-6
+FITTED, MIN_EVIDENCE = 6, 1e-6
 
 
 def smoothed(
@@ -65,11 +65,16 @@ def _jumping(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> tuple[F
 
     Either level has a beta distribution before anything is seen (Jeffreys' prior).
     """
-    mine, others = (np.cumsum(runs)[:-1] + 0.5 for runs in (in_left, in_right))
-    after, others_after = in_left.sum() + 1 - mine, in_right.sum() + 1 - others
-    evidence = special.betaln(mine, others) + special.betaln(after, others_after) - 2 * math.log(math.pi)
+    left_before, right_before = (np.cumsum(runs)[:-1] + 0.5 for runs in (in_left, in_right))
+    left_after, right_after = in_left.sum() + 1 - left_before, in_right.sum() + 1 - right_before
+    evidence = (
+        special.betaln(left_before, right_before) + special.betaln(left_after, right_after) - 2 * math.log(math.pi)
+    )
     weights = special.softmax(rounded(evidence, FITTED))
-    lower, upper = weights * mine / (mine + others), weights * after / (after + others_after)
+    lower, upper = (
+        weights * left_before / (left_before + right_before),
+        weights * left_after / (left_after + right_after),
+    )
     share = np.append(0.0, np.cumsum(upper)) + np.append(np.cumsum(lower[::-1])[::-1], 0.0)
     return (in_left + in_right) * share, float(special.logsumexp(evidence)) - math.log(evidence.size)
 
@@ -87,9 +92,9 @@ def likely(
         left, right = (np.tile(cells.astype(np.float64), (CURVES, 1)) for cells in (in_left, in_right))
         return left, right
     normal = np.random.Generator(np.random.SFC64(0)).normal(size=(curve.odds.size + 1, CURVES // 2))
-    away = scipy.linalg.solve_banded((0, 1), curve.factor, normal[1:], check_finite=False).T
-    away += normal[0][:, None] * curve.error
-    left = curve.expected(np.clip(np.concatenate([away, -away]), -MOST_AWAY, MOST_AWAY))
+    deviation = scipy.linalg.solve_banded((0, 1), curve.factor, normal[1:], check_finite=False).T
+    deviation += normal[0][:, None] * curve.error
+    left = curve.expected(np.clip(np.concatenate([deviation, -deviation]), -MAX_DEVIATION, MAX_DEVIATION))
     return left, in_left + in_right - left
 
 
@@ -97,13 +102,13 @@ def doubt_by_curves(
     odds: tuple[Sequence[Floats], Sequence[Floats]], guesses: Sequence[tuple[Floats, Floats]], unseen: Floats
 ) -> tuple[Floats, Floats]:
     """Return the variances of ln(right) and of ln(wrong) where the shares of each world follow one of some curves."""
-    above, below = ([np.pad(runs, ((0, 0), (0, 1))) for runs in side] for side in odds)
-    right = above[0][:, :, None] + below[1][:, None, :]
-    wrong = above[1][:, :, None] + below[0][:, None, :] + unseen
+    upper_tails, lower_tails = ([np.pad(runs, ((0, 0), (0, 1))) for runs in side] for side in odds)
+    rights = upper_tails[0][:, :, None] + lower_tails[1][:, None, :]
+    wrongs = upper_tails[1][:, :, None] + lower_tails[0][:, None, :] + unseen
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.log(wrong / right).var(axis=0)
+        log_ratio_variance = np.log(wrongs / rights).var(axis=0)
         of_right, of_wrong = (sum(pair) for pair in zip(*guesses, strict=True))
-        return 1 / of_right, np.nan_to_num(apart, nan=np.inf) + unseen / of_wrong**2
+        return 1 / of_right, np.nan_to_num(log_ratio_variance, nan=np.inf) + unseen / of_wrong**2
 
 
 def trended(
@@ -144,27 +149,27 @@ def _trends(
 ) -> tuple[NDArray[np.bool_], Floats, list[_Trend]]:
     """Return which cells have runs, how many, and their trends: of all, or of either tail and of what is between."""
     full = in_left + in_right > 0
-    mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
-    whole = slice(0, runs.size)
-    if not _can_trend(mine, runs, whole):
+    left_runs, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
+    all_cells = slice(0, runs.size)
+    if not _can_trend(left_runs, runs, all_cells):
         return full, runs, []
-    ranks, parts = _ranks(mine, runs), [whole]
+    ranks, parts = _ranks(left_runs, runs), [all_cells]
     if by_tails:
         tails = [slice(*cuts) for cuts in itertools.pairwise([0, *np.searchsorted(ranks, TAILS).tolist(), runs.size])]
-        parts = tails if all(_can_trend(mine, runs, part) for part in tails) else parts
+        parts = tails if all(_can_trend(left_runs, runs, part) for part in tails) else parts
     trends = []
     for part in parts:
-        base = np.full(runs[part].size, math.log(mine[part].sum() / (runs - mine)[part].sum()))
+        base = np.full(runs[part].size, math.log(left_runs[part].sum() / (runs - left_runs)[part].sum()))
         if guess is not None:
-            base += _line(guess[full], mine, runs, base)[0]
-        way = np.maximum(np.diff(special.logit(ranks[part])), _NARROW)
-        trends.append(_Trend.of(mine[part], runs[part], base, way))
+            base += _line(guess[full], left_runs, runs, base)[0]
+        distances = np.maximum(np.diff(special.logit(ranks[part])), _MIN_DISTANCE)
+        trends.append(_Trend.of(left_runs[part], runs[part], base, distances))
     return full, runs, trends
 
 
-def _can_trend(mine: Floats, runs: Floats, part: slice) -> bool:
+def _can_trend(left_runs: Floats, runs: Floats, part: slice) -> bool:
     """Tell whether some cells are enough, and have runs of both worlds."""
-    return runs[part].size >= _FEWEST_OF_TREND and 0 < mine[part].sum() < runs[part].sum()
+    return runs[part].size >= _MIN_TREND_CELLS and 0 < left_runs[part].sum() < runs[part].sum()
 
 
 @dataclass(frozen=True)
@@ -176,14 +181,16 @@ class _Trend:
     factors: list[Floats]
 
     @classmethod
-    def of(cls, mine: Floats, runs: Floats, base: Floats, way: Floats) -> _Trend:
-        """Fit them to the left world's runs and all; `way` are the distances of neighbouring cells."""
+    def of(cls, left_runs: Floats, runs: Floats, base: Floats, distances: Floats) -> _Trend:
+        """Fit them to the left world's runs and all; `distances` are the distances of neighbouring cells."""
         walk, trend = np.zeros(runs.size), cls([], [], [])
         for step in TREND_STEPS:
-            tied, pulled = _bends(way, step)
-            walk, factor = _settled(walk, mine, runs, base, tied, pulled)
-            fit = mine @ walk - runs @ np.logaddexp(0, walk + base) - walk @ pulled(walk) / 2
-            trend.evidence.append(float(fit - (runs.size - 2) * math.log(step) / 2 - np.log(factor[-1]).sum()))
+            tied, pulled = _bends(distances, step)
+            walk, factor = _settled(walk, left_runs, runs, base, tied, pulled)
+            log_posterior = left_runs @ walk - runs @ np.logaddexp(0, walk + base) - walk @ pulled(walk) / 2
+            trend.evidence.append(
+                float(log_posterior - (runs.size - 2) * math.log(step) / 2 - np.log(factor[-1]).sum())
+            )
             trend.odds.append(walk + base)
             trend.factors.append(factor)
         return trend
@@ -193,7 +200,7 @@ class _Trend:
         """The step that has most evidence; of those that have as much the smallest."""
         best = 0
         for i, evidence in enumerate(self.evidence):
-            if evidence > self.evidence[best] + NEARLY:
+            if evidence > self.evidence[best] + MIN_EVIDENCE:
                 best = i
         return best
 
@@ -202,26 +209,26 @@ class _Trend:
         weights = special.softmax(rounded(np.array(self.evidence), FITTED))
         pairs = np.diff(np.rint(np.cumsum(rounded(weights, FITTED)) * CURVES / 2).astype(np.int64), prepend=0)
         curves = []
-        for many, odds, factor in zip(pairs.tolist(), self.odds, self.factors, strict=True):
-            normal = generator.normal(size=(odds.size, many))
-            away = scipy.linalg.solve_banded((0, 2), factor, normal, check_finite=False).T
-            curves += [odds + away, odds - away]
+        for count, odds, factor in zip(pairs.tolist(), self.odds, self.factors, strict=True):
+            normal = generator.normal(size=(odds.size, count))
+            deviation = scipy.linalg.solve_banded((0, 2), factor, normal, check_finite=False).T
+            curves += [odds + deviation, odds - deviation]
         return np.concatenate(curves)
 
 
-def _ranks(mine: Floats, runs: Floats) -> Floats:
+def _ranks(left_runs: Floats, runs: Floats) -> Floats:
     """Return the middle rank of every cell, where either world has half of the weight."""
-    weight = mine / mine.sum() + (runs - mine) / (runs - mine).sum()
+    weight = left_runs / left_runs.sum() + (runs - left_runs) / (runs - left_runs).sum()
     rank: Floats = (np.cumsum(weight) - weight / 2) / 2
     return rank
 
 
-def _bends(way: Floats, step: float) -> tuple[Floats, Callable[[Floats], Floats]]:
+def _bends(distances: Floats, step: float) -> tuple[Floats, Callable[[Floats], Floats]]:
     """Return the inverse covariance of a walk whose slope walks at random, and its product with one.
 
     Parameters
     ----------
-    way : array (cells - 1,)
+    distances : array (cells - 1,)
         The distances of neighbouring cells.
     step : float
         The variance of the slope per unit of distance.
@@ -232,12 +239,12 @@ def _bends(way: Floats, step: float) -> tuple[Floats, Callable[[Floats], Floats]
         The second upper diagonal, the first, and the diagonal.
     callable
     """
-    parts = 1 / way[:-1], -1 / way[:-1] - 1 / way[1:], 1 / way[1:]
-    weight = 2 / (way[:-1] + way[1:]) / step
-    bands, last = np.zeros((3, way.size + 1)), way.size - 1
-    for i, one in enumerate(parts):
-        for j, other in enumerate(parts[i:], start=i):
-            bands[2 - (j - i), j : j + last] += weight * one * other
+    parts = 1 / distances[:-1], -1 / distances[:-1] - 1 / distances[1:], 1 / distances[1:]
+    weight = 2 / (distances[:-1] + distances[1:]) / step
+    bands, last = np.zeros((3, distances.size + 1)), distances.size - 1
+    for i, first in enumerate(parts):
+        for j, second in enumerate(parts[i:], start=i):
+            bands[2 - (j - i), j : j + last] += weight * first * second
     bands[2] += 1e-12 * bands[2].max()  # or rounding leaves no factor where runs say nothing
 
     def product(walk: Floats) -> Floats:
@@ -269,29 +276,29 @@ class _Curve:
     def of(cls, in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None) -> _Curve | None:
         """Return the likeliest; None where no curve can be told."""
         full = in_left + in_right > 0
-        mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
-        of_left, of_right = float(mine.sum()), float((runs - mine).sum())
+        left_runs, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
+        of_left, of_right = float(left_runs.sum()), float((runs - left_runs).sum())
         if runs.size < 2 or not of_left or not of_right:
             return None
         base, error = np.full(runs.size, math.log(of_left / of_right)), np.zeros(runs.size)
         if guess is not None:
-            line, error = _line(guess[full], mine, runs, base)
+            line, error = _line(guess[full], left_runs, runs, base)
             base += line
-        way = np.diff(special.logit(_ranks(mine, runs)))
+        distances = np.diff(special.logit(_ranks(left_runs, runs)))
         walk, best, fitted = np.zeros(runs.size), -math.inf, (base, np.ones((2, runs.size)))
         for step in STEPS:
-            stiff = 1 / (step * way)
-            walk, factor = _walk(walk, mine, runs, base, stiff)
-            fit = mine @ walk - runs @ np.logaddexp(0, walk + base) - stiff @ np.diff(walk) ** 2 / 2
-            evidence = float(fit + np.log(stiff).sum() / 2 - np.log(factor[1]).sum())
-            if evidence > best + NEARLY:  # every step may fit equally well
+            stiff = 1 / (step * distances)
+            walk, factor = _walk(walk, left_runs, runs, base, stiff)
+            log_posterior = left_runs @ walk - runs @ np.logaddexp(0, walk + base) - stiff @ np.diff(walk) ** 2 / 2
+            evidence = float(log_posterior + np.log(stiff).sum() / 2 - np.log(factor[1]).sum())
+            if evidence > best + MIN_EVIDENCE:  # every step may fit equally well
                 best, fitted = evidence, (walk + base, factor)
-        level = float(mine @ base) + math.log(2 * math.pi) / 2 - math.log(4)
+        level = float(left_runs @ base) + math.log(2 * math.pi) / 2 - math.log(4)
         return cls(full, runs, *fitted, error, best + level)
 
-    def expected(self, away: Floats) -> Floats:
+    def expected(self, deviation: Floats) -> Floats:
         """Return the left world's runs in all cells, by log odds so far away from the likeliest: (..., cells)."""
-        return _expected(self.full, self.runs, self.odds + away)
+        return _expected(self.full, self.runs, self.odds + deviation)
 
 
 def _expected(full: NDArray[np.bool_], runs: Floats, odds: Floats) -> Floats:
@@ -301,7 +308,7 @@ def _expected(full: NDArray[np.bool_], runs: Floats, odds: Floats) -> Floats:
     return expected
 
 
-def _line(guess: Floats, mine: Floats, runs: Floats, base: Floats) -> tuple[Floats, Floats]:
+def _line(guess: Floats, left_runs: Floats, runs: Floats, base: Floats) -> tuple[Floats, Floats]:
     """Return the guess times what makes the runs most likely (logistic regression), from 0 to 1.5, and its error.
 
     The error is that of the slope alone: the walk has a level of its own.
@@ -311,7 +318,7 @@ def _line(guess: Floats, mine: Floats, runs: Floats, base: Floats) -> tuple[Floa
     for _ in range(20):
         rate = special.expit(weights @ basis + base)
         curvature = (basis * (runs * rate * (1 - rate))) @ basis.T + 1e-6 * np.eye(2)
-        move = np.clip(np.linalg.solve(curvature, basis @ (mine - runs * rate) - 1e-6 * weights), -1, 1)
+        move = np.clip(np.linalg.solve(curvature, basis @ (left_runs - runs * rate) - 1e-6 * weights), -1, 1)
         weights += move
         if np.abs(move).max() < 1e-4:
             break
@@ -321,7 +328,7 @@ def _line(guess: Floats, mine: Floats, runs: Floats, base: Floats) -> tuple[Floa
     return line, error
 
 
-def _walk(walk: Floats, mine: Floats, runs: Floats, base: Floats, stiff: Floats) -> tuple[Floats, Floats]:
+def _walk(walk: Floats, left_runs: Floats, runs: Floats, base: Floats, stiff: Floats) -> tuple[Floats, Floats]:
     """Return the most likely walk around the base, and the curvature's Cholesky factor there, by Newton's steps."""
     tied = np.zeros((2, runs.size))  # the upper diagonal, and the diagonal
     tied[0, 1:] = -stiff
@@ -333,16 +340,16 @@ def _walk(walk: Floats, mine: Floats, runs: Floats, base: Floats, stiff: Floats)
         product: Floats = np.append(0.0, bent) - np.append(bent, 0.0)
         return product
 
-    return _settled(walk, mine, runs, base, tied, pulled)
+    return _settled(walk, left_runs, runs, base, tied, pulled)
 
 
 def _settled(
-    walk: Floats, mine: Floats, runs: Floats, base: Floats, tied: Floats, pulled: Callable[[Floats], Floats]
+    walk: Floats, left_runs: Floats, runs: Floats, base: Floats, tied: Floats, pulled: Callable[[Floats], Floats]
 ) -> tuple[Floats, Floats]:
     """Return as `_walk`; `tied` are the upper diagonals of the walk's inverse covariance, `pulled` its product."""
     for _ in range(30):
         rate = special.expit(walk + base)
-        slope = mine - runs * rate - pulled(walk)
+        slope = left_runs - runs * rate - pulled(walk)
         curvature = tied.copy()
         curvature[-1] += runs * rate * (1 - rate) + 1e-9
         factor = scipy.linalg.cholesky_banded(curvature, check_finite=False)

@@ -81,7 +81,7 @@ def test_a_cell_counts_by_its_worse_end(monkeypatch):
 def test_what_was_not_seen_below_the_floor_counts(monkeypatch):
     """If 7 in 10,000 are 0, half of the samples of 1000 have none: no limit of error 0.01 may then exceed the mean."""
     x, mean = 0.6995 + 0.001 * np.random.default_rng(0).random(1000), 0.9993 * 0.7
-    monkeypatch.setattr(betting, "_FEWEST", 100)  # a floor that is near enough to tell
+    monkeypatch.setattr(betting, "_MIN_PILOT", 100)  # a floor that is near enough to tell
     assert lower_limit(x) <= mean
     limit = betting._limit
     monkeypatch.setattr(
@@ -169,7 +169,7 @@ def test_how_many_cells_are_asked_about_at_once_changes_nothing(monkeypatch, alp
     samples = [(rng.normal(50, spread, 300).clip(0, 300), 0.0, 300.0) for spread in (0.1, 1, 5, 50)]
     limits = mean_intervals(samples, alpha=alpha)
     monkeypatch.setattr(betting, "_STANDING", 0.0)
-    monkeypatch.setattr(betting, "_MOST_AT_ONCE", betting._TOGETHER)
+    monkeypatch.setattr(betting, "_MAX_AT_ONCE", betting._GROUP)
     assert mean_intervals(samples, alpha=alpha) == limits
 
 
