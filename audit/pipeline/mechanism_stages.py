@@ -44,7 +44,7 @@ from ..play.unseeded import Digested, Unseeded
 from ..search.race import Heat, halving, race
 from ..statistics import sequential
 from ..statistics.chooser import Evidence, Learned
-from ..statistics.event_choice import DOUBT
+from ..statistics.event_choice import DOUBT, Odds
 from ..statistics.event_rule import transfer
 from ..statistics.events import NO_EVENT, Counts, Event, count
 from ..traces.one_path import cost_of_one_run
@@ -278,9 +278,8 @@ class MechanismAudit(Audit):
         left, discrete = seen.train.left, seen.train.features.discrete
         learned = Learned(
             SEARCH_DOUBT * attack.doubt if ranked else attack.doubt,
-            judged=attack.needs_other_runs and discrete,
-            of_numbers=not discrete,
-            least=NEXT_TO_NOTHING * min(1.0, self.claim.epsilon),
+            (Odds.HELD_OUT if attack.needs_other_runs else Odds.ESTIMATED) if discrete else Odds.NUMERIC,
+            NEXT_TO_NOTHING * min(1.0, self.claim.epsilon),
         )
         evidence = Evidence(scores(), left, log_odds=attack.log_odds, learned=learned)
         event, worth = self.promised(evidence)

@@ -29,6 +29,7 @@ from ..play.transcripts import BLOCK, blocks
 from ..play.unseeded import Unseeded
 from ..search.race import Heat, halving, race
 from ..statistics import event_choice
+from ..statistics.event_choice import Certification, Odds, PilotScores, choose_by_trend, predicted_bound
 from ..statistics.events import NO_EVENT, Event
 from .event_statements import MOST_RUNS, described
 from .frame import Audit, Choice
@@ -216,7 +217,8 @@ class _Choosing:
 
     def _raced(self, attack: OutputAttack, scores: Floats) -> float:
         """Return what an attack's best event promises, by the trends of tails or, if less, by smoothed rates."""
-        return min(self._trend(scores, SEARCH_DOUBT * attack.doubt)[1], self._promise(attack, scores))
+        pilot = PilotScores(scores, doubt=SEARCH_DOUBT * attack.doubt)
+        return min(choose_by_trend(pilot, self._certification).bound, self._promise(attack, scores))
 
     def _fitted(
         self,
@@ -254,19 +256,20 @@ class _Choosing:
         By its counts the best of them is best by luck: trends say what they are worth. Log odds may mislead where few
         runs are, so half of what an event of theirs promises is by its counts.
         """
-        event, worth = self._trend(scores, attack.doubt, log_odds=attack.log_odds)
+        event, bound = choose_by_trend(self._pilot(attack, scores, attack.doubt), self._certification)
         if attack.log_odds:
-            delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
-            counted = event_choice.promised(event, scores, delta=delta, alpha=alpha, runs=runs, doubt=0.0)
-            worth = (worth + counted) / 2
-        return [worth, event.to_json()]
+            bound_of_counts = predicted_bound(event, PilotScores(scores, doubt=0.0), self._certification)
+            bound = (bound + bound_of_counts) / 2
+        return [bound, event.to_json()]
 
-    def _trend(self, scores: Floats, doubt: float, *, log_odds: bool = False) -> tuple[Event, float]:
-        """Return the best event of coupled runs, and what it promises, by the trends of tails."""
-        delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
-        return event_choice.choose_by_trend(
-            scores, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds
-        )
+    @property
+    def _certification(self) -> Certification:
+        return Certification(self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs)
+
+    @staticmethod
+    def _pilot(attack: OutputAttack, scores: Floats, doubt: float) -> PilotScores:
+        """Return an attack's scores of coupled runs."""
+        return PilotScores(scores, odds=Odds.ESTIMATED if attack.log_odds else Odds.NONE, doubt=doubt)
 
     def _heats(self, pair: DataPair, train: LabelledColumns, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
@@ -279,17 +282,8 @@ class _Choosing:
 
     def _promise(self, attack: OutputAttack, scores: Floats) -> float:
         """Return what an attack's best event promises, while pairs and attacks are compared."""
-        _, worth = event_choice.choose(
-            scores,
-            np.repeat([True, False], scores.size // 2),
-            doubt=SEARCH_DOUBT * attack.doubt,
-            delta=self.audit.claim.delta,
-            alpha=self.audit.budget.alpha,
-            runs=self.audit.budget.runs,
-            log_odds=attack.log_odds,
-            coupled=True,
-        )
-        return worth
+        pilot = self._pilot(attack, scores, SEARCH_DOUBT * attack.doubt)
+        return event_choice.choose(pilot, self._certification).bound
 
 
 def _scored_block(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Floats
 from ...mechanisms.measures.measure import Measure
 from . import event_choice
-from .event_choice import DOUBT_OF_LOG_ODDS
+from .event_choice import DOUBT_OF_LOG_ODDS, Certification, Odds, PilotScores
 from .event_rule import choose_by_labels, choose_by_odds, choose_from_laws
 from .events import Event, bound_of, count
 from .measure_choice import Cells, choose
@@ -27,12 +27,21 @@ RANKED = 0.2
 
 @dataclass(frozen=True)
 class Learned:
-    """How scores were learned: the parameters `doubt`, `judged`, `of_numbers` and `least` of `event_choice.choose`."""
+    """How scores were learned.
+
+    Attributes
+    ----------
+    doubt : float
+        Standard errors of the pilot taken off what an event promises.
+    odds : Odds
+        How far scores that estimate log odds are believed.
+    min_promise : float
+        The bound (nats) up to which a promise is of next to nothing.
+    """
 
     doubt: float
-    judged: bool = False
-    of_numbers: bool = False
-    least: float = 0.0
+    odds: Odds = Odds.ESTIMATED
+    min_promise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,10 +106,8 @@ def choose_event(evidence: Evidence, measure: Measure, *, alpha: float, runs: in
         return choose(evidence.cells, measure, alpha=alpha, runs=runs, doubt=doubt)
     delta, scores, left = measure.stated[1], evidence.scores, evidence.left
     if learned is not None:
-        how = {"judged": learned.judged, "of_numbers": learned.of_numbers, "log_odds": evidence.log_odds}
-        return event_choice.choose(
-            scores, left, delta=delta, alpha=alpha, runs=runs, doubt=learned.doubt, least=learned.least, **how
-        )
+        pilot = PilotScores(scores, left, learned.odds if evidence.log_odds else Odds.NONE, learned.doubt)
+        return event_choice.choose(pilot, Certification(delta, alpha, runs, learned.min_promise))
     if evidence.laws is not None:
         event = choose_from_laws(*evidence.laws, delta=delta, alpha=alpha, runs=runs)
     else:

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +29,7 @@ from .odds.walks import likely, likely_trends, smoothed, trended
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 #: The part of it that counts for log odds of discrete outputs by an attack that learned from other runs.
-OF_JUDGED = 0.1
+OF_HELD_OUT = 0.1
 #: Runs of either tail that show where log odds of numbers go, at most, and which part of all: beyond them no score is
 #: followed.
 FOLLOWED, FOLLOWED_SHARE = 100, 400
@@ -35,141 +39,184 @@ _QUANTILES, _TAIL = 65, 24
 _MIN_CURVE_RUNS = 10_000
 
 
-def choose(
-    scores: Floats,
-    left: NDArray[np.bool_],
-    *,
-    delta: float,
-    alpha: float,
-    runs: int,
-    doubt: float = DOUBT,
-    log_odds: bool = False,
-    judged: bool = False,
-    of_numbers: bool = False,
-    coupled: bool = False,
-    least: float = 0.0,
-) -> tuple[Event, float]:
-    """Return the event that promises most, and the bound (nats) that it promises; a number below 0 if none does.
+class Odds(Enum):
+    """How far scores are believed as log odds of the left world."""
 
-    Where none does, or next to nothing, the event is the one that would promise most without the doubt: it may be a
-    rare one, and there is nothing to lose.
+    NONE = auto()  #: not at all: they rank runs
+    ESTIMATED = auto()  #: a line through them is a fair first guess
+    HELD_OUT = auto()  #: of discrete outputs, by an attack that learned from other runs: less doubt counts
+    NUMERIC = auto()  #: of numbers, by an attack that learned where most of them are: not believed beyond these
+
+
+@dataclass(frozen=True, eq=False)
+class PilotScores:
+    """Scores of a pilot's runs.
 
     Parameters
     ----------
     scores : array (pilot,)
         Evidence for the left world; nan is never guessed.
-    left : bool array (pilot,)
-        The world labels.
-    delta, alpha : float
-        Those of the certificate to come.
-    runs : int
-        The certification runs to come.
+    left : bool array (pilot,), or None
+        The world labels. None of coupled runs: the first half is of the left world, the other half of the right one,
+        and run i of either was played with the same draws.
+    odds : Odds
+        What they say.
     doubt : float
-        Standard errors of the pilot taken off.
-    log_odds : bool
-        Whether the scores estimate the log odds of the left world, so that a line through them is a fair first guess.
-    judged : bool
-        Whether log odds are of discrete outputs, by an attack that learned from other runs: less doubt counts then.
-    of_numbers : bool
-        Whether log odds are of numbers, by an attack that learned where most of them are: beyond these they are not
-        believed.
-    coupled : bool
-        Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
-        was played with the same draws. Then rates without smoothing compete too, with the doubt that is left.
-    least : float
+        Standard errors of the pilot taken off what an event promises.
+    """
+
+    scores: Floats
+    left: NDArray[np.bool_] | None = None
+    odds: Odds = Odds.NONE
+    doubt: float = DOUBT
+
+    @cached_property
+    def is_number(self) -> NDArray[np.bool_]:
+        """Which scores are not nan."""
+        return ~np.isnan(self.scores)
+
+    @cached_property
+    def grid(self) -> Floats:
+        """The thresholds to try."""
+        return _places(np.sort(self.scores[self.is_number]))
+
+    @cached_property
+    def labels(self) -> NDArray[np.bool_]:
+        """The world labels."""
+        return np.arange(self.scores.size) < self.scores.size // 2 if self.left is None else self.left
+
+    @property
+    def tails(self) -> CoupledTails:
+        """The tails of coupled runs."""
+        half = self.scores.size // 2
+        return CoupledTails.of(self.grid, self.scores[:half], self.scores[half:])
+
+    @property
+    def centres(self) -> Floats | None:
+        """A first guess of the log odds in every cell; None where scores do not say them."""
+        if self.odds is Odds.NONE:
+            return None
+        centres = _centres(self.grid)
+        return _followed(centres, self.scores[self.is_number]) if self.odds is Odds.NUMERIC else centres
+
+
+@dataclass(frozen=True)
+class Certification:
+    """The certificate that an event is chosen for.
+
+    Parameters
+    ----------
+    delta, alpha : float
+        What it will be stated for.
+    runs : int
+        The certification runs to come, both worlds together.
+    min_promise : float
         The bound (nats) up to which a promise is of next to nothing.
     """
-    known = ~np.isnan(scores)
-    grid = _places(np.sort(scores[known]))
-    runs_of = int(np.count_nonzero(left)), int(np.count_nonzero(~left))
+
+    delta: float
+    alpha: float
+    runs: int
+    min_promise: float = 0.0
+
+    @property
+    def quantile(self) -> float:
+        """The normal quantile of alpha."""
+        return -float(special.ndtri(self.alpha))
+
+
+class Promise(NamedTuple):
+    """An event, and the bound (nats) that it promises; a number below 0, which ranks events still, if none."""
+
+    event: Event
+    bound: float
+
+
+def choose(pilot: PilotScores, certification: Certification) -> Promise:
+    """Return the event that promises most.
+
+    Where none does, or next to nothing, the event is the one that would promise most without the doubt: it may be a
+    rare one, and there is nothing to lose. On coupled runs rates without smoothing compete too, with the doubt that is
+    left.
+    """
+    scores, grid, doubt = pilot.scores, pilot.grid, pilot.doubt
+    left, right = (pilot.is_number & world for world in (pilot.labels, ~pilot.labels))
+    runs_of = int(np.count_nonzero(pilot.labels)), int(np.count_nonzero(~pilot.labels))
     if not grid.size or not all(runs_of):
-        return NO_EVENT, -math.inf
-    cells = _cells(grid, scores[known & left]), _cells(grid, scores[known & ~left])
-    centres = None
-    if log_odds:
-        centres = _followed(_centres(grid), scores[known]) if of_numbers else _centres(grid)
-    smooth = _tails(smoothed(*cells, centres))
-    told = log_odds and judged and not coupled and left.size >= _MIN_CURVE_RUNS
-    odds = _tails(likely(*cells, centres)) if told else None
-    ways = [Candidates.of(smooth, grid, runs_of, delta=delta, odds=odds)]
-    if coupled:
-        tails = CoupledTails.of(grid, scores[: left.size // 2], scores[left.size // 2 :])
-        ways.append(Candidates.of(smooth, grid, runs_of, delta=delta, tails=tails))
-        ways.append(Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
-    quantile = -float(special.ndtri(alpha))
+        return Promise(NO_EVENT, -math.inf)
+    cells = _cells(grid, scores[left]), _cells(grid, scores[right])
+    smooth = _tails(smoothed(*cells, pilot.centres))
+    by_curves = pilot.odds is Odds.HELD_OUT and pilot.left is not None and scores.size >= _MIN_CURVE_RUNS
+    odds = _tails(likely(*cells, pilot.centres)) if by_curves else None
+    estimators = [Candidates.of(smooth, grid, runs_of, delta=certification.delta, odds=odds)]
+    if pilot.left is None:
+        tails = pilot.tails
+        estimators += [
+            Candidates.of(rates, grid, runs_of, delta=certification.delta, tails=tails)
+            for rates in (smooth, tails.thresholds)
+        ]
+    runs, quantile = certification.runs, certification.quantile
     # Rates that are not smoothed vary more with the pilot, so they get a larger doubt.
-    taken = doubt * (OF_JUDGED if judged and ways[0].by_curves else 1), doubt, max(doubt, min(2 * doubt, DOUBT))
-    promises = [way.best(runs, quantile, off) for way, off in zip(ways, taken, strict=False)]
+    penalties = doubt * (OF_HELD_OUT if by_curves else 1), doubt, max(doubt, min(2 * doubt, DOUBT))
+    predictions = [
+        Promise(*candidates.best(runs, quantile, penalty))
+        for candidates, penalty in zip(estimators, penalties, strict=False)
+    ]
     # Where no model says the odds, the tail may say more than its counts.
-    if not (log_odds or coupled) and (curves := likely_trends(*cells)) is not None:
-        trending = ways[0].with_trends(_tails(curves), runs_of, runs)
-        promises.append(ways[0].best_of_either(*trending, runs, quantile, (doubt, doubt)))
-    best = max(promises, key=_worth)
-    if best[1] <= least:
-        event, hoped = max((way.best(runs, quantile, 0.0) for way in ways), key=_worth)
-        # A number below 0, so that events without a promise rank below all others, in the order of `hoped`.
-        best = event, -math.inf if hoped == -math.inf else -float(rounded(math.exp(-hoped)))
+    independent = pilot.odds is Odds.NONE and pilot.left is not None
+    if independent and (curves := likely_trends(*cells)) is not None:
+        trending = estimators[0].with_trends(_tails(curves), runs_of, runs)
+        predictions.append(Promise(*estimators[0].best_of_either(*trending, runs, quantile, (doubt, doubt))))
+    best = max(predictions, key=_bound)
+    if best.bound <= certification.min_promise:
+        hopes = [Promise(*candidates.best(runs, quantile, 0.0)) for candidates in estimators]
+        event, hope = max(hopes, key=_bound)
+        # A number below 0, so that events without a promise rank below all others, in the order of hopes.
+        best = Promise(event, -math.inf if hope == -math.inf else -float(rounded(math.exp(-hope))))
     return best
 
 
-def choose_by_trend(
-    scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float, log_odds: bool = False
-) -> tuple[Event, float]:
+def choose_by_trend(pilot: PilotScores, certification: Certification) -> Promise:
     """Return the event that promises most on coupled runs, by its counts or, if it is rare, by its tail's trend.
 
     The best of many rare events is best by luck, in its right guesses and in its wrong ones. So what they are worth is
     told from the trend of all runs (`odds.walks.trended`), which is itself worth a few wrong guesses. Where scores
-    say log odds, the trend around these tells of every event: then none is best by luck, and nothing is taken off.
-
-    Parameters
-    ----------
-    scores : array (pilot,)
-        The left world's first, then those of the right one with the same draws.
-    delta, alpha, runs, doubt, log_odds
-        As for `choose`; the doubt is that of counts.
+    say log odds, the trend around these tells of every event: then none is best by luck, and nothing is taken off. The
+    pilot's doubt is that of counts.
     """
-    half, is_number = scores.size // 2, ~np.isnan(scores)
-    grid = _places(np.sort(scores[is_number]))
+    scores, grid, half = pilot.scores, pilot.grid, pilot.scores.size // 2
     if not grid.size:
-        return NO_EVENT, -math.inf
+        return Promise(NO_EVENT, -math.inf)
     in_left, in_right = (_cells(grid, side[~np.isnan(side)]) for side in (scores[:half], scores[half:]))
-    tails = CoupledTails.of(grid, scores[:half], scores[half:])
-    by_counts = Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
-    quantile = -float(special.ndtri(alpha))
-    trend = trended(in_left, in_right, _centres(grid) if log_odds else None)
+    tails, runs, quantile = pilot.tails, certification.runs, certification.quantile
+    by_counts = Candidates.of(tails.thresholds, grid, (half, half), delta=certification.delta, tails=tails)
+    trend = trended(in_left, in_right, pilot.centres)
     if trend is None:
-        return by_counts.best(runs, quantile, doubt)
+        return Promise(*by_counts.best(runs, quantile, pilot.doubt))
     trending, rare = by_counts.with_trend(_tails(trend), half)
-    if log_odds:
-        return trending.best(runs, quantile, 0.0)
-    return by_counts.best_of_either(trending, rare, runs, quantile, (TREND_DOUBT, doubt))
+    if pilot.odds is not Odds.NONE:
+        return Promise(*trending.best(runs, quantile, 0.0))
+    return Promise(*by_counts.best_of_either(trending, rare, runs, quantile, (TREND_DOUBT, pilot.doubt)))
 
 
-def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float) -> float:
-    """Return what an event promises by its counts on coupled runs: a bound (nats), or a number below 0.
-
-    Parameters
-    ----------
-    event : Event
-    scores, delta, alpha, runs, doubt
-        As for `choose_by_trend`.
-    """
+def predicted_bound(event: Event, pilot: PilotScores, certification: Certification) -> float:
+    """Return what an event promises by its counts on coupled runs: a bound (nats), or a number below 0."""
     ends = [end for end in (event.lower, event.upper) if not math.isnan(end)]
-    half = scores.size // 2
+    half = pilot.scores.size // 2
     if not ends or not half:
         return -math.inf
-    grid = np.union1d(_places(np.sort(scores[~np.isnan(scores)])), ends)
-    tails = CoupledTails.of(grid, scores[:half], scores[half:])
-    candidates = Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
-    promises, _ = candidates.promises(runs, -float(special.ndtri(alpha)), doubt)
+    grid = np.union1d(pilot.grid, ends)
+    tails = CoupledTails.of(grid, pilot.scores[:half], pilot.scores[half:])
+    candidates = Candidates.of(tails.thresholds, grid, (half, half), delta=certification.delta, tails=tails)
+    promises, _ = candidates.promises(certification.runs, certification.quantile, pilot.doubt)
     upper, lower = (
         grid.size if math.isnan(end) else int(np.searchsorted(grid, end)) for end in (event.upper, event.lower)
     )
     return float(promises[upper, lower])
 
 
-def _worth(choice: tuple[Event, float]) -> float:
-    return choice[1]
+def _bound(promise: Promise) -> float:
+    return promise.bound
 
 
 def _cells(grid: Floats, scores: Floats) -> NDArray[np.int64]:

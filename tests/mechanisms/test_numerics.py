@@ -8,7 +8,7 @@ import pytest
 from overclaim.audit.attacks.learner_attacks import SequenceRatio
 from overclaim.audit.attacks.outputs.regressions import LinearOdds
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.statistics.event_choice import choose
+from overclaim.audit.statistics.event_choice import Certification, Odds, PilotScores, choose
 from overclaim.audit.statistics.event_rule import choose_from_laws
 from overclaim.audit.statistics.sequential import choose_growing_event
 from overclaim.learners import BatchedLaplace, Exp3
@@ -79,14 +79,13 @@ def test_an_event_of_a_pilot_does_not_hang_on_the_last_bits_of_its_fit(monkeypat
     rng = np.random.default_rng(4)
     left = rng.random(4000) < 0.5
     scores = rounded(rng.normal(size=4000) + left)
-    game = {"delta": 0.0, "alpha": 1e-4, "runs": 100_000, "log_odds": True}
-    wanted = choose(scores, left, **game)
+    certification = Certification(0.0, 1e-4, 100_000)
+    expected = choose(PilotScores(scores, left, Odds.ESTIMATED), certification)
     walk, logs = walks._walk, np.log
     monkeypatch.setattr(walks, "_walk", lambda *a: tuple(jitter(walked, rng) for walked in walk(*a)))
     monkeypatch.setattr(np, "log", lambda x: jitter(logs(x), rng))
     for _ in range(10):
-        event, worth = choose(scores, left, **game)
-        assert (event, worth) == wanted
+        assert choose(PilotScores(scores, left, Odds.ESTIMATED), certification) == expected
 
 
 def test_a_regression_does_not_hang_on_the_last_bits_of_its_sums():

@@ -13,7 +13,7 @@ from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.pipeline.mechanism_stages import _of_same_left
 from overclaim.audit.play.mechanism_runs import DataPair, run_block
 from overclaim.audit.statistics.event_candidates import _doubt
-from overclaim.audit.statistics.event_choice import choose
+from overclaim.audit.statistics.event_choice import Certification, Odds, PilotScores, choose
 from overclaim.audit.statistics.events import bound_of, count
 from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.errors import notes_of
@@ -321,10 +321,10 @@ def test_worlds_of_unequal_length_are_weighed_by_their_rates():
     """By raw counts world P, with nine times the runs, would seem to leak ln 9 at every threshold."""
     left = np.arange(100_000) % 10 > 0
     scores = np.where(np.arange(100_000) % 4 < 2, 1.0, 0.0)  # the same law in both worlds
-    event, worth = choose(scores, left, delta=0.0, alpha=0.05, runs=10**6, doubt=0.0)
+    event, worth = choose(PilotScores(scores, left, doubt=0.0), Certification(0.0, 0.05, 10**6))
     assert worth < 1e-5, event  # the half run of a prior of jumps
     shifted = scores - np.where(left, 0, np.arange(100_000) // 20 % 2)  # world Q alone shows -1
-    event, worth = choose(shifted, left, delta=0.0, alpha=0.05, runs=10**6, doubt=0.0)
+    event, worth = choose(PilotScores(shifted, left, doubt=0.0), Certification(0.0, 0.05, 10**6))
     assert (event.direction, event.lower) == ("right", -1)
     assert worth > 1
 
@@ -336,7 +336,7 @@ def test_the_worth_of_an_event_is_what_it_would_certify(sides):
     rates = {"one": ((0.2, 0.8), (0.1, 0.9)), "both": ((0.2, 0.7, 0.1), (0.1, 0.7, 0.2))}[sides]
     worlds = [np.repeat(np.arange(len(law))[::-1], (np.array(law) * n).round().astype(int)) for law in rates]
     scores, left = np.concatenate(worlds).astype(float), np.arange(2 * n) < n
-    event, worth = choose(scores, left, delta=0.0, alpha=0.5, runs=10**9, doubt=0.0)
+    event, worth = choose(PilotScores(scores, left, doubt=0.0), Certification(0.0, 0.5, 10**9))
     assert worth == pytest.approx(math.log(2), abs=1e-4)
     assert event.upper == len(rates[0]) - 1
 
@@ -359,7 +359,7 @@ def test_where_nothing_promises_anything_a_rare_outcome_is_worth_a_try():
     """4 of 2000 left runs and no right one: too few to promise, and all that there is to hope for."""
     left = np.arange(4000) % 2 == 0
     scores = np.where(np.arange(4000) < 8, np.where(left, 2.0, 0.0), np.arange(4000) // 2 % 2 * 0.01)
-    event, worth = choose(scores, left, delta=0.0, alpha=0.05, runs=16_000, doubt=1.2, log_odds=True)
+    event, worth = choose(PilotScores(scores, left, Odds.ESTIMATED, 1.2), Certification(0.0, 0.05, 16_000))
     assert (event.direction, event.upper) == ("left", 2.0)
     assert worth < 0
 

@@ -16,7 +16,14 @@ from overclaim.audit.pipeline.mechanism_stages import MechanismAudit
 from overclaim.audit.pipeline.pilot import Pilot
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.statistics.coupling import TREND_RUNS, CoupledTails, in_tail
-from overclaim.audit.statistics.event_choice import choose, choose_by_trend, promised
+from overclaim.audit.statistics.event_choice import (
+    Certification,
+    Odds,
+    PilotScores,
+    choose,
+    choose_by_trend,
+    predicted_bound,
+)
 from overclaim.audit.statistics.events import Event
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
@@ -172,16 +179,19 @@ def test_coupled_runs_promise_more_of_the_same_event():
     rng = np.random.default_rng(0)
     noise, other = rng.laplace(scale=10.0, size=(2, 20_000))
     event = Event(-1.0, 0.0, "guess")
-    setting = {"delta": 0.0, "alpha": 0.1, "runs": 10**7}
+    certification = Certification(0.0, 0.1, 10**7)
 
-    def taken_off(right):
+    def penalty(right):
         scores = np.concatenate([noise, right - 1.0])
-        return promised(event, scores, doubt=0.0, **setting) - promised(event, scores, doubt=2.5, **setting)
+        hope, promise = (
+            predicted_bound(event, PilotScores(scores, doubt=doubt), certification) for doubt in (0.0, 2.5)
+        )
+        return hope - promise
 
-    assert 0 < 4 * taken_off(noise) < taken_off(other)
+    assert 0 < 4 * penalty(noise) < penalty(other)
     none = Event(np.nan, np.nan, "guess")
     scores = np.concatenate([noise, noise - 1.0])
-    assert promised(none, scores, doubt=1.0, **setting) == -np.inf
+    assert predicted_bound(none, PilotScores(scores), certification) == -np.inf
 
 
 def test_folds_keep_coupled_runs_together():
@@ -264,13 +274,10 @@ def test_the_trend_of_log_odds_chooses_no_event_by_its_luck():
     rng = np.random.default_rng(0)
     size = np.abs(rng.standard_normal(400_000))
     sides = [np.where(rng.random(400_000) < special.expit(sign * 0.05), size, -size) for sign in (1, -1)]
-    scores, left = np.concatenate([0.05 * np.sign(s) + 1e-4 * s for s in sides]), np.repeat([True, False], 400_000)
-    setting = {"delta": 0.0, "alpha": 0.1, "runs": 10**8, "log_odds": True, "coupled": True}
-    _, counted = choose(scores, left, doubt=0.1, **setting)
-    shared = {name: setting[name] for name in ("delta", "alpha", "runs", "log_odds")}
-    _, smooth = choose_by_trend(scores, doubt=0.1, **shared)
-    assert counted > 0.08
-    assert 0.04 < smooth < 0.055
+    scores = np.concatenate([0.05 * np.sign(s) + 1e-4 * s for s in sides])
+    pilot, certification = PilotScores(scores, odds=Odds.ESTIMATED, doubt=0.1), Certification(0.0, 0.1, 10**8)
+    assert choose(pilot, certification).bound > 0.08
+    assert 0.04 < choose_by_trend(pilot, certification).bound < 0.055
 
 
 def test_what_training_has_not_seen_is_scored():
@@ -306,18 +313,18 @@ def test_the_best_of_many_rare_events_is_not_taken_for_its_luck():
 
     12 pilots of 90,000 draws, of which a third differ on purpose, as where the worlds share some draws alone.
     """
-    setting = {"delta": 0.0, "alpha": 0.05, "runs": 1_000_000}
+    certification = Certification(0.0, 0.05, 1_000_000)
     shares, by_counts = [], []
     for seed in range(12):
         rng = np.random.default_rng(seed)
         left, fresh = rng.laplace(scale=5.0, size=(2, 90_000))
         right = np.where(np.arange(90_000) % 3 > 0, left, fresh) - 1.0
         scores = np.concatenate([left, right])
-        for found, (event, _) in (
-            (shares, choose_by_trend(scores, doubt=2.5, **setting)),
-            (by_counts, choose(scores, np.repeat([True, False], 90_000), doubt=0.5, coupled=True, **setting)),
+        for rates, (event, _) in (
+            (shares, choose_by_trend(PilotScores(scores), certification)),
+            (by_counts, choose(PilotScores(scores, doubt=0.5), certification)),
         ):
-            found.append(np.mean((scores >= event.upper) | (scores <= event.lower)))
+            rates.append(np.mean((scores >= event.upper) | (scores <= event.lower)))
     assert min(shares) > 0.15
     assert np.sum(np.array(by_counts) < 0.02) >= 6
 
@@ -327,7 +334,7 @@ def test_a_rare_event_is_taken_where_its_tail_says_ever_more():
     rng = np.random.default_rng(0)
     largest = -20 * np.log1p(-(rng.random(800_000) ** 0.2))
     scores = -np.concatenate([largest, largest + 1.0])
-    event, worth = choose_by_trend(scores, doubt=2.5, delta=0.0, alpha=0.1, runs=20_000_000)
+    event, worth = choose_by_trend(PilotScores(scores), Certification(0.0, 0.1, 20_000_000))
     assert event.direction == "left"
     assert 4 < np.sum(scores >= event.upper) < 15
     assert 1.0 < worth < 2.6

@@ -6,7 +6,7 @@ from scipy import special, stats
 
 from overclaim.audit.statistics.bounds.intervals import epsilon_guess
 from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
-from overclaim.audit.statistics.event_choice import choose, choose_by_trend
+from overclaim.audit.statistics.event_choice import Certification, Odds, PilotScores, choose, choose_by_trend
 from overclaim.audit.statistics.odds.walks import _jumping, smoothed, trended
 from overclaim.benchmarks.power import laws
 from overclaim.mechanisms.one_shot.zoo import zoo
@@ -27,9 +27,7 @@ def test_a_rare_event_that_log_odds_promise_is_chosen(pilot):
     rarest = 0
     for _ in range(10):
         seen = np.concatenate([rng.choice(odds.size, pilot, p=world / world.sum()) for world in law])
-        event, worth = choose(
-            odds[seen], left, delta=0.0, alpha=0.05, runs=200_000, doubt=1.2, log_odds=True, judged=True
-        )
+        event, worth = choose(PilotScores(odds[seen], left, Odds.HELD_OUT, 1.2), Certification(0.0, 0.05, 200_000))
         rarest += (event.upper > 3.5) + (event.lower < -3.5)
         assert worth < 3.6  # a perfect attack is expected to certify 3.47
     assert rarest >= 17
@@ -44,7 +42,8 @@ def test_an_event_rarer_than_the_pilot_shows_is_taken_where_the_tail_says_ever_m
     certified, runs = [], 200_000
     for seed in range(6):
         rng, left = np.random.default_rng(seed), np.repeat([True, False], 20_000)
-        event, _ = choose(noise.rvs(size=left.size, random_state=rng) + left, left, delta=0.0, alpha=0.05, runs=runs)
+        scores = noise.rvs(size=left.size, random_state=rng) + left
+        event, _ = choose(PilotScores(scores, left), Certification(0.0, 0.05, runs))
         certified.append(_expected_bound(event, noise, runs))
     assert np.mean(certified) > least
 
@@ -119,7 +118,7 @@ def test_a_shift_in_few_runs_is_an_event_worth_taking():
         rng = np.random.default_rng(seed)
         left = rng.random(1600) < 0.5
         scores = rng.normal(size=1600) + 5 * (left & (rng.random(1600) < 0.05))
-        event, worth = choose(scores, left, delta=0.0, alpha=0.01, runs=6400)
+        event, worth = choose(PilotScores(scores, left), Certification(0.0, 0.01, 6400))
         thresholds.append(event.upper if worth > 0 else np.nan)
     assert np.nanmedian(thresholds) > 2.4
     assert np.isfinite(thresholds).sum() >= 9
@@ -148,7 +147,7 @@ def test_a_bend_in_the_middle_says_nothing_of_the_ends(scale):
     for seed in range(20):
         noise = np.random.default_rng(3000 + seed).laplace(scale=scale, size=400_000)
         scores = np.concatenate([noise + 1, noise])
-        event, worth = choose_by_trend(scores, delta=0.0, alpha=0.1, runs=20_000_000, doubt=2.5)
+        event, worth = choose_by_trend(PilotScores(scores), Certification(0.0, 0.1, 20_000_000))
         assert worth < 1.02 / scale
         rarest.append(np.nansum([np.mean(noise + 1 >= event.upper), np.mean(noise <= event.lower)]))
     assert min(rarest) > 0.02
@@ -168,11 +167,11 @@ def test_log_odds_of_numbers_are_not_followed_beyond_what_runs_show(seed):
     left = rng.random(36_000) < special.expit(scores)
     scores[:60] = rng.uniform(1.2, 3.8, 60) * np.where(np.arange(60) % 2, 1, -1)
     left[:60] = rng.random(60) < special.expit(0.95 * np.sign(scores[:60]))
-    pilot = {"delta": 0.0, "alpha": 0.05, "runs": 150_000, "doubt": 1.2, "log_odds": True}
-    event, worth = choose(scores, left, **pilot, of_numbers=True)
+    certification = Certification(0.0, 0.05, 150_000)
+    event, worth = choose(PilotScores(scores, left, Odds.NUMERIC, 1.2), certification)
     assert 0.85 < worth < 0.96
     assert ((scores >= event.upper) | (scores <= event.lower)).sum() > 1000
-    assert choose(scores, left, **pilot)[1] > 1.2
+    assert choose(PilotScores(scores, left, Odds.ESTIMATED, 1.2), certification).bound > 1.2
 
 
 def test_at_a_large_delta_an_event_of_one_world_is_chosen_where_it_certifies_more():
@@ -181,7 +180,8 @@ def test_at_a_large_delta_an_event_of_one_world_is_chosen_where_it_certifies_mor
     for seed in range(8):
         rng = np.random.default_rng(seed)
         left = rng.random(2000) < 0.5
-        event, promise = choose(left + rng.normal(size=left.size), left, delta=delta, alpha=alpha, runs=runs)
+        pilot = PilotScores(left + rng.normal(size=left.size), left)
+        event, promise = choose(pilot, Certification(delta, alpha, runs))
         assert event.method == "joint"
         assert promise < 0.21  # what the best event of one world certifies, as its chances are
     middle, tail = stats.norm.cdf(0.5), stats.norm.sf([-0.3, 0.7])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +22,55 @@ from ....mechanisms.draws import Floats
 from ....mechanisms.numerics import rounded
 from .walks import FITTED
 
-#: The polynomials: of rank, up to these degrees, and of its normal score; the deviations of their weights, and of the
-#: constant, by the prior; and the steps of Newton's method.
-DEGREES, NORMAL_DEGREE, DEVIATIONS, OF_CONSTANT, NEWTON = (2, 4), 2, (1.5, 1.5, 1.0, 1.0), 0.22, 20
-#: Noise of some location and scale: places tried around either world's median and deviation, how many standard errors
-#: they reach, the least deviation of a world in shares of all, and how many models there are.
-_LOCATIONS, _SCALES, _ERRORS, _LEAST_SPREAD, NOISES = 13, 7, 3.0, 0.02, 6
-#: Log odds that are larger say nothing more; larger scores, and smaller deviations, are nobody's noise.
-_FAR, _LARGEST, _SMALLEST, _TINY = 30.0, 1e150, 1e-150, 1e-100
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How models of the odds are fitted.
+
+    Attributes
+    ----------
+    degrees : tuple of int
+        Of the polynomials of rank.
+    normal_degree : int
+        Of the polynomial of rank's normal score.
+    weight_deviations : tuple of float
+        Of the weights of powers from the first on, by the prior.
+    constant_deviation : float
+        Of the constant, by the prior.
+    newton_steps : int
+        At most.
+    locations, scales : int
+        Places that are tried around either world's median, and around the logarithm of its deviation.
+    reach : float
+        Standard errors from these to the last place.
+    min_deviation : float
+        Of a world, as a share of the deviation of all scores.
+    max_log_odds : float
+        Larger ones say nothing more.
+    max_score, min_spread : float
+        What is larger, or closer together, is nobody's noise.
+    min_density : float
+        What is added to a density, so that its logarithm is finite.
+    """
+
+    degrees: tuple[int, ...] = (2, 4)
+    normal_degree: int = 2
+    weight_deviations: tuple[float, ...] = (1.5, 1.5, 1.0, 1.0)
+    constant_deviation: float = 0.22
+    newton_steps: int = 20
+    locations: int = 13
+    scales: int = 7
+    reach: float = 3.0
+    min_deviation: float = 0.02
+    max_log_odds: float = 30.0
+    max_score: float = 1e150
+    min_spread: float = 1e-150
+    min_density: float = 1e-100
+
+
+OPTIONS = FitOptions()
+#: Models of noise: Laplace's or normal, worlds that differ in location, in scale, or in both.
+NOISES = 6
 #: A normal number's standard deviation in units of its mean distance from the middle.
 _OF_DEVIATION = math.sqrt(math.pi / 2)
 
@@ -47,9 +89,9 @@ def polynomial_odds(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> 
     """
     runs = (in_left + in_right).astype(np.float64)
     share = (np.cumsum(runs) - runs / 2 + 0.5) / (runs.sum() + 1)
-    bases = [np.polynomial.legendre.legvander(2 * share - 1, degree) for degree in DEGREES]
-    normal = np.polynomial.hermite_e.hermevander(special.ndtri(share), NORMAL_DEGREE)
-    bases.append(normal / np.sqrt(special.factorial(np.arange(NORMAL_DEGREE + 1))))
+    bases = [np.polynomial.legendre.legvander(2 * share - 1, degree) for degree in OPTIONS.degrees]
+    normal = np.polynomial.hermite_e.hermevander(special.ndtri(share), OPTIONS.normal_degree)
+    bases.append(normal / np.sqrt(special.factorial(np.arange(OPTIONS.normal_degree + 1))))
     evidence, odds = zip(*(_by_weights(basis, in_left.astype(np.float64), runs) for basis in bases), strict=True)
     weights = special.softmax(rounded(evidence, FITTED))
     left = weights @ special.expit(np.stack(odds))
@@ -58,9 +100,9 @@ def polynomial_odds(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> 
 
 def _by_weights(basis: Floats, left_runs: Floats, runs: Floats) -> tuple[float, Floats]:
     """Return the evidence for a polynomial, and the log odds of a new run in each cell."""
-    precision = np.array([OF_CONSTANT, *DEVIATIONS[: basis.shape[1] - 1]]) ** -2.0
+    precision = np.array([OPTIONS.constant_deviation, *OPTIONS.weight_deviations[: basis.shape[1] - 1]]) ** -2.0
     weights = np.zeros(basis.shape[1])
-    for _ in range(NEWTON):
+    for _ in range(OPTIONS.newton_steps):
         rate = special.expit(basis @ weights)
         curvature = (basis.T * (runs * rate * (1 - rate))) @ basis + np.diag(precision)
         move = np.linalg.solve(curvature, basis.T @ (left_runs - runs * rate) - precision * weights)
@@ -95,23 +137,23 @@ def noise_odds(scores: Floats, left: NDArray[np.bool_], points: Floats) -> Float
         below 1e-150.
     """
     nothing = np.zeros((NOISES, points.size))
-    if left.all() or not left.any() or not np.abs(scores).max() < _LARGEST:
+    if left.all() or not left.any() or not np.abs(scores).max() < OPTIONS.max_score:
         return nothing
     worlds = [np.sort(scores[left]), np.sort(scores[~left])]
     middle = float(np.median(scores))
     spread = float(np.mean(np.abs(scores - middle)))
-    if spread < _SMALLEST:
+    if spread < OPTIONS.min_spread:
         return nothing
     # In units of the spread, or squares of very large scores would not be finite.
     worlds, places = [(world - middle) / spread for world in worlds], (points - middle) / spread
     middles = [float(np.median(world)) for world in worlds]
-    spreads = [max(_LEAST_SPREAD, float(np.mean(np.abs(x - m)))) for x, m in zip(worlds, middles, strict=True)]
-    errors = [_ERRORS / math.sqrt(world.size) for world in worlds]
+    spreads = [max(OPTIONS.min_deviation, float(np.mean(np.abs(x - m)))) for x, m in zip(worlds, middles, strict=True)]
+    errors = [OPTIONS.reach / math.sqrt(world.size) for world in worlds]
     grids = [
         _around(centres, errors_of_centres, n_places)
         for centres, errors_of_centres, n_places in (
-            (middles, [s * e for s, e in zip(spreads, errors, strict=True)], _LOCATIONS),
-            ([math.log(s) for s in spreads], errors, _SCALES),
+            (middles, [s * e for s, e in zip(spreads, errors, strict=True)], OPTIONS.locations),
+            ([math.log(s) for s in spreads], errors, OPTIONS.scales),
         )
     ]
     odds: list[Floats] = []
@@ -152,8 +194,8 @@ def _of_noise(worlds: list[Floats], places: Floats, grids: list[Floats], *, norm
                 shared_evidence = np.logaddexp.reduce(other + log_widths[1 - shared], axis=1 - shared, keepdims=True)
                 law = log_likelihood + log_widths[0] + log_widths[1] + shared_evidence
             law = np.exp(law - law.max())
-            laws.append(density @ (law / law.sum()).ravel() + _TINY)
-        odds.append(np.clip(np.log(laws[0]) - np.log(laws[1]), -_FAR, _FAR))
+            laws.append(density @ (law / law.sum()).ravel() + OPTIONS.min_density)
+        odds.append(np.clip(np.log(laws[0]) - np.log(laws[1]), -OPTIONS.max_log_odds, OPTIONS.max_log_odds))
     return odds
 
 
