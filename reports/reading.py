@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _DEFAULTS = defaults_of(ClaimRecord)
 #: What fails a run of what is found against a baseline; other findings are remarks.
 FAILING = ("regression", "weakened", "lost power", "missing")
+#: The finding that a claim leaks more than was accepted.
+WORSE = "regression"
 #: Relations of data whose word says what they are.
 _PLAIN = ("replace", "add-remove")
 #: The two kinds of canaries.
@@ -116,8 +118,25 @@ def is_untested(claim: ClaimRecord) -> bool:
 
 
 def verdict_of(claim: ClaimRecord) -> str:
-    """Return the verdict of a claim, also of a record of before version 0.2."""
+    """Return the verdict of a claim: that of its audit, or BYPASS where a trace shows a leak that it did not.
+
+    Of a record of before version 0.2 too.
+    """
+    if claim["verdict"] != "FALSIFIED" and (claim.get("leak") or {}).get("bypass"):
+        return "BYPASS"
     return "UNDERPOWERED" if is_untested(claim) else str(claim["verdict"])
+
+
+def may_allow_bypass(claim: ClaimRecord) -> bool:
+    """Tell whether what depends on the input without noise may be in the claim: it has a delta, or is a profile."""
+    measure = measure_of(claim)
+    return measure.get("kind") == "profile" or bool(measure.get("delta"))
+
+
+def is_in_doubt(claim: ClaimRecord) -> bool:
+    """Tell whether the evidence over the changes since the baseline is neither enough nor gone."""
+    before = claim.get("baseline")
+    return isinstance(before, dict) and before.get("decision") == "in doubt"
 
 
 def reason_of(claim: ClaimRecord) -> Reason | None:
@@ -138,24 +157,16 @@ def reason_of(claim: ClaimRecord) -> Reason | None:
 
 def is_accepted(claim: ClaimRecord) -> bool:
     """Return whether a claim is as expected although it is UNDERPOWERED: its plan allows that it is untested."""
-    return is_untested(claim) and bool(claim.get("untested_allowed")) and due_verdict(claim) == "SURVIVED"
+    allowed = is_untested(claim) and bool(claim.get("untested_allowed"))
+    return allowed and verdict_of(claim) == "UNDERPOWERED" and due_verdict(claim) == "SURVIVED"
 
 
 def is_unexpected(claim: ClaimRecord) -> bool:
-    """Return whether another verdict came than the one expected; without one, whether the claim was falsified."""
-    if is_accepted(claim):
+    """Return whether another verdict came than the one expected; without one, whether the claim is false or leaks."""
+    verdict, due = verdict_of(claim), due_verdict(claim)
+    if is_accepted(claim) or (verdict == "BYPASS" and due == "FALSIFIED"):
         return False
-    return verdict_of(claim) != due_verdict(claim) if claim.get("expected") else claim["verdict"] == "FALSIFIED"
-
-
-def expected_words(claims: Sequence[ClaimRecord]) -> str:
-    """Return that verdicts are as expected, where no other came; nothing where none was expected, or another came."""
-    stated = sum(bool(claim.get("expected")) for claim in claims)
-    if not stated or any(map(is_unexpected, claims)):
-        return ""
-    if stated == len(claims):
-        return "Every verdict is as expected."
-    return f"As expected: the verdicts of {stated} of {len(claims)} claims; of the others none was expected."
+    return verdict != due if claim.get("expected") else verdict in ("FALSIFIED", "BYPASS")
 
 
 def due_verdict(claim: ClaimRecord) -> str:

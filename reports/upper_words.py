@@ -57,6 +57,16 @@ def bounded_words(claim: ClaimRecord) -> str:
     return f", bounded: at most {at_most(upper)} {_where(claim['upper_scope'])}"
 
 
+def bypass_text(claim: ClaimRecord) -> str:
+    """Return which output depends on the input without noise, with its line; empty where a trace shows none."""
+    leak = claim.get("leak")
+    if not leak or not leak.get("bypass"):
+        return ""
+    place = leak.get("place") or claim.get("where")
+    at = f" ({place['file']}:{place['line']})" if place else ""
+    return f"{leak.get('finding') or leak['text']}{at}"
+
+
 def trace_lines(claim: ClaimRecord) -> list[str]:
     """Return what a claim's traces say, line by line."""
     lines = _bounds(claim)
@@ -126,11 +136,11 @@ def _where(scope: str | None) -> str:
 
 
 def place_of(claim: ClaimRecord) -> PlaceJson | None:
-    """Return the line of a claim's cause, else that where its target is written.
+    """Return the line of a claim's cause or bypass, else that where its target is written.
 
     A cause in our own code is named relative to our package: it is a file of the repository only where the target is.
     """
-    cause, where = claim.get("cause"), claim.get("where")
-    place = cause.get("place") if cause else None
+    cause, leak, where = claim.get("cause"), claim.get("leak") or {}, claim.get("where")
+    place = cause.get("place") if cause else leak.get("place") if leak.get("bypass") else None
     foreign = place and place["file"].startswith(_OURS) and where and not where["file"].startswith(_OURS)
     return where if not place or foreign else place

@@ -23,10 +23,10 @@ class LeakJson(TypedDict, total=False):
     what: Annotated[str, TEXT]
     round: Annotated[int, COUNT]
     bypass: bool
-    finding: str
+    finding: Annotated[str, TEXT]
     seen: str
     hint: str
-    place: PlaceJson | None
+    place: Annotated[PlaceJson | None, maybe(table_of(PlaceJson))]
     lost: PlaceJson | None
 
 

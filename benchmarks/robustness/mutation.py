@@ -54,8 +54,8 @@ DECIDING = {
     "audit/statistics/certificates.py": "certify_claim _level lower_of refutes ceiling",
     "audit/verdicts/verdict.py": "decide too_few",
     "reports/reading.py": "is_untested verdict_of reason_of is_accepted is_unexpected due_verdict is_exceeded"
-    " is_violated is_open is_failing",
-    "reports/command_line/running.py": "exit_code",
+    " is_violated is_open is_failing may_allow_bypass is_in_doubt",
+    "reports/status.py": "status_of _false _worse _undecided",
 }
 # Whole audits by the hundred, and an exact law of 50000 looks: they take minutes and the quick tests catch the same.
 SLOW = "workers or keeps_alpha or keep_alpha or mean_runs or users_learner or command_line or 50000"

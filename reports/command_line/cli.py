@@ -15,10 +15,11 @@ from ...audit.plans.paths import check_distinct, check_folder, exists
 from ...errors import exclude, hinted
 from ..reading import missing_words
 from ..sanitise import json_text
+from ..status import FALSIFIED, OK, status_of
 from .account import account
 from .comparing import hold_against
 from .computed import exact, power
-from .console import FALSIFIED, OK, VERDICTS, Commands, command, own_process, playing_command, say
+from .console import Commands, command, own_process, playing_command, say
 from .options import (
     CLAIMED,
     FILE,
@@ -36,7 +37,7 @@ from .options import (
 )
 from .register import register
 from .regret import regret
-from .running import audited, cluster_of, exit_code, resumable
+from .running import audited, cluster_of, resumable
 from .scores import scores, write_plot
 from .task_options import check_canaries, check_shrink, task_of, warn_of_few
 from .trace_command import trace
@@ -171,7 +172,7 @@ def check(
         say(f"overclaim: {line}", err=True)
     lines = to_text(record) if as_json else claim_lines(record, quiet=quiet, verbose=verbose)
     say(lines, nl=not as_json, styled=not as_json)
-    return VERDICTS[record["verdict"]]
+    return status_of({"claims": [record]}).code
 
 
 @main.command()
@@ -250,12 +251,12 @@ def run(
             write_atomically(folder / "record.json", to_text(record))
             write_atomically(folder / "report.html", render(record, jobs=jobs or cores()))
         ledger.remove()
-    code, files = exit_code(record), f"Report: {out / 'report.html'}   Record: {out / 'record.json'}"
+    files = f"Report: {out / 'report.html'}   Record: {out / 'record.json'}"
     if as_json:
         say(to_text(record), nl=False)
     else:
-        say(run_lines(record, code=code, files=files, verbose=verbose, quiet=quiet), styled=True)
-    return code
+        say(run_lines(record, files=files, verbose=verbose, quiet=quiet), styled=True)
+    return status_of(record).code
 
 
 def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, blind_spots: bool) -> Plan:

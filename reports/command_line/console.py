@@ -21,12 +21,12 @@ import click
 
 from ...errors import WHERE, notes_of
 from ..sanitise import visible
+from ..status import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK
 from .failures import End, Failure, usage_failure
 from .help_pages import help_all_option, main_page, page
 
-OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
-#: The exit code of each verdict.
-VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
+#: The exit code of a command that was interrupted.
+INTERRUPTED = 130
 #: What ends a command from outside, and the word for it; the exit code is a shell's, 128 more than the number.
 _ENDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 if hasattr(signal, "SIGHUP"):

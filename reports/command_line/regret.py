@@ -11,7 +11,8 @@ import click
 
 from ...errors import exclude
 from ..sanitise import json_text
-from .console import FALSIFIED, OK, Once, own_process, playing_command, say
+from ..status import FALSIFIED, OK
+from .console import Once, own_process, playing_command, say
 from .options import JSON, LEVELS, SETTING, Json, check_levels, option, several
 
 SEARCH = click.option(

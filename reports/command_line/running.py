@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ...errors import hinted
-from ..reading import due_verdict, is_accepted, is_open, is_violated
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
 from ..sanitise import json_text, visible_line
-from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
+from ..status import INTERNAL, KINDS
+from .console import failure_of, own_process, say
 from .outcomes import finished
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from ...audit.plans.regret_tasks import RegretTask
     from ...audit.plans.tasks import Task
     from ...audit.regret.measurement import RegretJson
-
-#: What the errors of claims are called whose exit code is not that of bad input; the first counts.
-KINDS = {CRASHED: "crashed", INTERNAL: "internal error"}
 
 
 def audited(
@@ -348,26 +345,6 @@ def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson:
     if ledger is not None:
         ledger.keep_outcome(index, outcome)
     return outcome
-
-
-def exit_code(record: RunRecord) -> int:
-    """Return the exit code of a run: crashes first, then regressions and unexpected verdicts, then undecided ones."""
-    from ..baseline import failed
-
-    for code, kind in KINDS.items():
-        if any(error["kind"] == kind for error in record["errors"]):
-            return code
-    if record["errors"]:
-        return BAD_INPUT
-    if failed(record):
-        return FALSIFIED
-    if any(map(is_violated, record.get("regret") or ())):
-        return FALSIFIED
-    wanted = [(c["verdict"], due_verdict(c)) for c in record["claims"]]
-    if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
-        return FALSIFIED
-    undecided = any(c["verdict"] == "UNDERPOWERED" and not is_accepted(c) for c in record["claims"])
-    return UNDERPOWERED if undecided or any(map(is_open, record.get("regret") or ())) else OK
 
 
 def cluster_of(workers: str, scheduler: str | None) -> Cluster | None:

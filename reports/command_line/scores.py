@@ -10,7 +10,8 @@ import click
 
 from ...audit.plans.paths import check_distinct, check_output
 from ...errors import hinted
-from .console import VERDICTS, Once, command, own_process, say
+from ..status import status_of
+from .console import Once, command, own_process, say
 from .options import FILE, JSON, LEVELS, MEASURE, check_levels, option, several
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def scores(
         write_plot(plot, record)
     lines = to_text(record) if as_json else claim_lines(record, quiet=quiet, verbose=verbose)
     say(lines, nl=not as_json, styled=not as_json)
-    return VERDICTS[record["verdict"]]
+    return status_of({"claims": [record]}).code
 
 
 def write_plot(plot: Path | None, record: ClaimRecord) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from ..sanitise import json_text
-from .console import FALSIFIED, OK, UNDERPOWERED, Once, own_process, playing_command, say
+from ..status import FALSIFIED, OK, UNDERPOWERED
+from .console import Once, own_process, playing_command, say
 from .options import CALLED, CLAIMED, GAME, JSON, LEVELS, MEASURE, SURFACE, check_levels, option, several
 from .task_options import task_of
 

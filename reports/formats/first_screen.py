@@ -10,13 +10,14 @@ from ...audit.statistics.measure_words import claimed_words
 from ...audit.verdicts.blind_spot import factor_words
 from ..reading import due_verdict, is_mechanism, lower, measure_of, relation_words
 from ..record_types import ClaimRecord, LegibleRecord, Said
+from ..upper_words import bypass_text
 
 #: What the template reads by name.
 View = dict[str, Any]
 #: Rows of the table of claims: of more the false and the unexpected ones are shown, and a link leads to all.
 MOST_ROWS = 12
 #: What each verdict is called by whoever does not know the words of the record.
-PLAIN = {"FALSIFIED": "FALSE", "SURVIVED": "not refuted", "UNDERPOWERED": "not tested"}
+PLAIN = {"FALSIFIED": "FALSE", "BYPASS": "no noise", "SURVIVED": "not refuted", "UNDERPOWERED": "not tested"}
 #: Letters of a hash that tell files apart at a glance.
 _SHORT = 12
 
@@ -25,7 +26,8 @@ def first_screen(record: LegibleRecord, claims: Sequence[View], planned: int) ->
     """Return what stands above everything else in a report."""
     false = sorted((c for c in claims if c["verdict"] == "FALSIFIED"), key=lambda c: -c["bound"] / c["level"])
     rows = [_row(c) for c in claims] + [_uncounted(e) for e in record["errors"]]
-    listed = rows if len(rows) <= MOST_ROWS else [row for row in rows if row["verdict"] == "FALSE" or row["crashed"]]
+    bad = [row for row in rows if row["painted"] in ("FALSIFIED", "BYPASS") or row["crashed"]]
+    listed = rows if len(rows) <= MOST_ROWS else bad
     return {
         "sentences": [*_sentences(record, claims, false), _error_rate(record, planned)],
         "audited": _audited(record),
@@ -51,6 +53,7 @@ def _sentences(record: LegibleRecord, claims: Sequence[View], false: Sequence[Vi
     crashed = sum(e.get("kind") == "crashed" for e in record["errors"])
     counts = [
         (len(false), "is", "are", "false"),
+        (verdicts.count("BYPASS"), "depends", "depend", "on the input without noise"),
         (verdicts.count("SURVIVED"), "was", "were", "not refuted"),
         (verdicts.count("UNDERPOWERED") + len(record["errors"]) - crashed, "", "", "could not be tested"),
         (crashed, "", "", "crashed"),
@@ -153,6 +156,7 @@ def _row(claim: View) -> View:
     result = {
         "FALSIFIED": f"{_bound(claim).removeprefix('it is ')}, claimed {claim['level']:g}",
         "SURVIVED": f"at least {claim['certified']}" if lower(cast(ClaimRecord, claim)) > 0 else "nothing was seen",
+        "BYPASS": bypass_text(cast(ClaimRecord, claim)),
         "UNDERPOWERED": str(claim["reason"] or ""),
     }[claim["verdict"]]
     spot = claim["blind_spot"]

@@ -33,7 +33,6 @@ from ..reading import (
     certified,
     exact_level,
     exact_words,
-    expected_words,
     filled,
     is_mechanism,
     is_open,
@@ -50,7 +49,8 @@ from ..reading import (
     with_relation,
 )
 from ..record_types import ClaimRecord, RunRecord
-from ..upper_words import bounded_words, trace_lines
+from ..status import status_of
+from ..upper_words import bounded_words, bypass_text, trace_lines
 from ..witness import witness
 from . import figures, price_figures, ruler
 from .drawing import available
@@ -64,8 +64,7 @@ if TYPE_CHECKING:
 
 #: What the template reads by name.
 View = dict[str, Any]
-VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
-WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "underpowered"}
+WORDS = {"FALSIFIED": "falsified", "BYPASS": "bypass", "SURVIVED": "survived", "UNDERPOWERED": "underpowered"}
 #: Claims whose figures are drawn, the worst first; the others refer to the record.
 MOST_FIGURES = 40
 #: What a line of a trace begins with that is its cause.
@@ -90,7 +89,7 @@ def card(claim: ClaimRecord) -> str:
     assert templates.loader is not None
     style, *_ = templates.loader.get_source(templates, "report.css")
     shown = shown_claim(claim)
-    page = {"c": shown, "claims": [shown], "alpha": 1 - shown["confidence"]}
+    page = {"c": shown, "claims": [shown], "alpha": 1 - shown["confidence"], "status": status_of({"claims": [claim]})}
     return templates.get_template("notebook.html").render(page, style=Markup(style.replace(":root", "&")))
 
 
@@ -156,7 +155,7 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     tests = holm([_p_value(c, alpha / max(1, planned)) for c in claims], alpha, planned=planned)
     for claim, test in zip(claims, tests, strict=True):
         claim["test"], claim["together"] = test, test.rejected and claim["verdict"] == "FALSIFIED"
-    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
+    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
     return {
         "record": record,
         "first": first_screen(record, claims, planned),
@@ -165,10 +164,11 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "groups": _groups(claims),
         "falsified": falsified,
         "tally": tally,
-        "headline": headline_words(record),
+        "headline": headline_words(record) if any(c.get("standing") for c in claims) else "",
         "beside": beside_words(record["claims"]),
         "unexpected": [c for c in claims if c["unexpected"]],
-        "expected": expected_words(record["claims"]),
+        "status": status_of(record),
+        "leaks": [(c["name"], text) for c in claims if (text := bypass_text(cast(ClaimRecord, c)))],
         "together": sum(c["together"] for c in falsified),
         "comparable": all(c["p_value"] is not None or c["counts"]["table"] for c in falsified),
         "family_error": min(1.0, sum(1 - c["confidence"] for c in claims)),

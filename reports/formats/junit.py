@@ -15,6 +15,7 @@ from ..reading import (
     failing_bounds,
     is_accepted,
     is_failing,
+    is_unexpected,
     is_violated,
     legible,
     reason_words,
@@ -22,6 +23,8 @@ from ..reading import (
     replay_word,
 )
 from ..record_types import ClaimRecord, RunRecord, Said
+from ..status import FALSIFIED, Status, status_of
+from ..upper_words import bypass_text
 from .regret_lines import bound_line
 
 if TYPE_CHECKING:
@@ -34,13 +37,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def junit(record: RunRecord) -> str:
     """Return a record as JUnit XML, in the schema of Apache Ant's reports.
 
-    A verdict that is not as expected is a failure, as is what got worse since the baseline; a claim that could
-    not be decided or audited is an error: a skipped test would look green. What is skipped is of a library that is not
-    installed, where no claim was asked for by its name.
+    The case "gate" is the status of the run. A verdict that is not as expected is a failure, as is what got worse
+    since the baseline; a claim that could not be decided or audited is an error: a skipped test would look green. What
+    is skipped is of a library that is not installed, where no claim was asked for by its name.
     """
     record = legible(record)
     claims = record["claims"]
-    cases = [_of_claim(claim, name) for claim, name in zip(claims, names(claims), strict=True)]
+    cases = [_gate(status_of(record))]
+    cases += [_of_claim(claim, name) for claim, name in zip(claims, names(claims), strict=True)]
     cases += map(_of_regret, failing_bounds(record))
     cases += [_of_finding(f) for f in record["findings"] if is_failing(f)]
     cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
@@ -80,10 +84,17 @@ def _number(cases: Sequence[ElementTree.Element]) -> None:
         case.attrib["name"] = f"{name} #{seen[name]}" if seen[name] > 1 else name
 
 
+def _gate(status: Status) -> ElementTree.Element:
+    if not status.code:
+        return _case("gate", 0.0, None)
+    kind = "failure" if status.code == FALSIFIED else "error"
+    return _case("gate", 0.0, (kind, status.name, status.text, str(status)))
+
+
 def _of_claim(claim: ClaimRecord, name: str) -> ElementTree.Element:
     expected = due_verdict(claim)
-    verdict, why = claim["verdict"], reason_words(claim)
-    if verdict == expected or is_accepted(claim):
+    verdict, why = claim["verdict"], reason_words(claim) or bypass_text(claim)
+    if (not is_unexpected(claim) and verdict != "UNDERPOWERED") or is_accepted(claim):
         return _case(name, claim["seconds"] or 0.0, None)
     text = f"{verdict}, expected {expected}: {bound_words(claim)}" + (f"; {why}" if why else "")
     kind = "error" if verdict == "UNDERPOWERED" else "failure"

@@ -12,7 +12,6 @@ from ..reading import (
     by_holm,
     certified,
     exact_words,
-    expected_words,
     failing_bounds,
     is_failing,
     is_unexpected,
@@ -22,6 +21,8 @@ from ..reading import (
     replay_word,
 )
 from ..record_types import ClaimRecord, RunRecord, Said
+from ..status import status_of
+from ..upper_words import bypass_text
 from . import ruler
 from .html import WORDS
 from .regret_lines import bound_line
@@ -37,20 +38,21 @@ def markdown(record: RunRecord) -> str:
     claims, errors = record["claims"], record["errors"]
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
     said = {v: f"{tally[v]} {word}" for v, word in WORDS.items()}
-    counts = ", ".join(text for v, text in said.items() if tally[v] or v != "UNDERPOWERED")
+    counts = ", ".join(text for v, text in said.items() if tally[v] or v in ("FALSIFIED", "SURVIVED"))
     unexpected = [c for c in claims if is_unexpected(c)]
     settings = dict(zip(map(id, claims), ruler.settings(claims), strict=True))
-    lines = [f"### overclaim: {counts}", ""]
+    status = status_of(record)
+    lines = [f"### {status.symbol} overclaim: {status.text}", "", f"**{status.name}**: {counts}.", ""]
     if unexpected:
         lines += [f"**{len(unexpected)} not as expected:**", "", *_table(unexpected, settings), ""]
         lines += [
             f"- {replay_word(c)}: {_code(c.get('replay', ''))}" for c in unexpected[:MOST_ROWS] if c.get("replay")
         ]
-    elif expected := expected_words(claims):
-        lines.append(expected)
     lines += [
         f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
     ]
+    leaks = [(c["name"], text) for c in claims if (text := bypass_text(c))]
+    lines += [f"- **without noise**: {_text(name)}: {_text(text)}" for name, text in leaks[:MOST_ROWS]]
     missing = [(c["name"], line) for c in claims for line in missing_words(c)]
     lines += [f"- {_text(name)}: {_text(line)}" for name, line in missing[:MOST_ROWS]]
     lines += _since_baseline(record["findings"])

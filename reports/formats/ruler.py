@@ -33,7 +33,7 @@ from ..upper_words import binding, binding_where
 END = 2.5
 TICKS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 #: What a verdict is called beside its colour: colour alone says nothing to many readers.
-MARKS = {"FALSIFIED": "✗", "SURVIVED": "✓", "UNDERPOWERED": "?"}
+MARKS = {"FALSIFIED": "✗", "BYPASS": "✗", "SURVIVED": "✓", "UNDERPOWERED": "?"}
 
 
 @dataclass(frozen=True)
@@ -141,10 +141,10 @@ _WIDTH, _LABEL, _AXIS, _STEP, _TOP = 860, 356, 390, 38, 46
 _STYLE = """
 text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1c2430}
 .s{font-size:11px;fill:#566070}.g{stroke:#c9d0d9}.c{stroke:#1c2430;stroke-width:2}
-.FALSIFIED{fill:#b3261e}.SURVIVED{fill:#1b6e3c}.UNDERPOWERED{fill:#7a5200}
+.FALSIFIED,.BYPASS{fill:#b3261e}.SURVIVED{fill:#1b6e3c}.UNDERPOWERED{fill:#7a5200}
 .e{fill:#fff;stroke:#1c2430;stroke-width:1.5}.u{fill:none;stroke:#1c2430;stroke-width:1.5}.p{fill:#fff}
 @media (prefers-color-scheme:dark){text{fill:#e6eaf0}.s{fill:#a3adba}.g{stroke:#3a4350}.c{stroke:#e6eaf0}
-.FALSIFIED{fill:#ff8f85}.SURVIVED{fill:#6fd795}.UNDERPOWERED{fill:#f0c064}.e{fill:#12161c;stroke:#e6eaf0}.u{stroke:#e6eaf0}.p{fill:#12161c}}
+.FALSIFIED,.BYPASS{fill:#ff8f85}.SURVIVED{fill:#6fd795}.UNDERPOWERED{fill:#f0c064}.e{fill:#12161c;stroke:#e6eaf0}.u{stroke:#e6eaf0}.p{fill:#12161c}}
 """
 
 

@@ -35,26 +35,25 @@ from ..reading import (
 )
 from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import visible, visible_line
-from ..upper_words import binding
+from ..status import status_of
+from ..upper_words import binding, bypass_text
 from . import sentences
 from .regret_lines import bound_line
-from .terminal import bar, colour, number, shorten, table, verdict_word
+from .terminal import bar, number, shorten, status_line, table, verdict_word
 
 HEAD = ("verdict", "target", "setting", "claimed", "at least", "power")
 MORE = ("exact for pair", "at most", "seconds")
-VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
+VERDICTS = ("FALSIFIED", "BYPASS", "SURVIVED", "UNDERPOWERED")
 #: What a claim without a bound is said to have.
 UNSEEN = "nothing seen"
 _LOSSES = {"unit": "[0, 1]", "symmetric": "[-1, 1]"}
 
 
-def run_lines(record: RunRecord, *, code: int = 0, files: str = "", verbose: bool = False, quiet: bool = False) -> str:
-    """Return the table of a run, its blocks and its last paragraph; the sum alone if `quiet`.
+def run_lines(record: RunRecord, *, files: str = "", verbose: bool = False, quiet: bool = False) -> str:
+    """Return the table of a run, its blocks and its last paragraph, which ends with the status: that alone if `quiet`.
 
     Parameters
     ----------
-    code : int
-        With which the command ends.
     files : str
         Where the report and the record are.
     verbose : bool
@@ -62,8 +61,8 @@ def run_lines(record: RunRecord, *, code: int = 0, files: str = "", verbose: boo
     """
     record = visible(record)
     if quiet:
-        return sum_line(record, code)
-    parts = [_table(record, verbose=verbose), "\n".join(_blocks(record)), "\n".join(_ending(record, code, files))]
+        return status_line(status_of(record))
+    parts = [_table(record, verbose=verbose), "\n".join(_blocks(record)), "\n".join(_ending(record, files))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -157,6 +156,8 @@ def _blocks(record: RunRecord) -> list[str]:
     for kind in dict.fromkeys(error["kind"] for error in record.get("errors") or ()):
         of_kind = [error for error in record["errors"] if error["kind"] == kind]
         blocks.append(_block(kind.capitalize(), map(_error, of_kind)))
+    leaks = [(names[id(c)], text) for c in claims if verdict_of(c) == "BYPASS" and (text := bypass_text(c))]
+    blocks.append(_block("Without noise", ([f"{name}: {visible_line(text)}"] for name, text in leaks)))
     blocks.append(_block("Falsified together", ([f"{names[id(c)]}: {bound_words(c)}"] for c in claims if by_holm(c))))
     for title, findings in findings_by_title(record):
         blocks.append(_block(title, findings))
@@ -211,8 +212,8 @@ def _skipped(record: RunRecord) -> Iterable[Sequence[str]]:
         yield [f"{room}: {count} of its entries: {reason}"]
 
 
-def sum_line(record: RunRecord, code: int) -> str:
-    """Return how many claims have which verdict, whether that was expected, and the exit code if it is not 0."""
+def sum_line(record: RunRecord) -> str:
+    """Return how many claims have which verdict, and how many of these were not expected."""
     claims, errors, skipped = record["claims"], record.get("errors") or (), record.get("skipped") or ()
     verdicts = list(map(verdict_of, claims))
     counts = [f"{verdicts.count(v)} {v.lower()}" for v in VERDICTS if v in verdicts]
@@ -223,17 +224,12 @@ def sum_line(record: RunRecord, code: int) -> str:
     surprises = sum(map(is_unexpected, claims))
     if surprises:
         text += f"; {surprises} verdict{'s were' if surprises > 1 else ' was'} not expected"
-    text += f"; {len(skipped)} skipped, of which nothing is known" if skipped else ""
-    if code:
-        return f"{text} (exit code {code})"
-    if many and not surprises and not errors:
-        return click.style(f"{text}, all as expected", fg=None if colour("FALSIFIED") is None else "green")
-    return text
+    return text + (f"; {len(skipped)} skipped, of which nothing is known" if skipped else "")
 
 
-def _ending(record: RunRecord, code: int, files: str) -> Iterable[str]:
-    """Yield the last paragraph: the sum, the error rate, what is false of what is published, and the files."""
-    yield sum_line(record, code)
+def _ending(record: RunRecord, files: str) -> Iterable[str]:
+    """Yield the last paragraph: the sum, what is false of what is published, the error rate, the files, the status."""
+    yield sum_line(record)
     if any(claim.get("standing") for claim in record["claims"]):
         yield " ".join(word for word in (headline_words(record), beside_words(record["claims"])) if word)
     tests = record.get("ledger_of_tests") or {}
@@ -246,6 +242,7 @@ def _ending(record: RunRecord, code: int, files: str) -> Iterable[str]:
     yield f"Error rate: {rate}"
     if files:
         yield files
+    yield status_line(status_of(record))
 
 
 def finished_line(claim: ClaimRecord, width: int = 0) -> str:

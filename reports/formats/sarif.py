@@ -21,8 +21,10 @@ from ..reading import (
     failing_bounds,
     is_accepted,
     is_failing,
+    is_unexpected,
     is_violated,
     legible,
+    may_allow_bypass,
     measure_of,
     reason_words,
     regret_replay,
@@ -31,7 +33,8 @@ from ..reading import (
 )
 from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import json_text, visible
-from ..upper_words import place_of
+from ..status import status_of
+from ..upper_words import bypass_text, place_of
 from .regret_lines import bound_line
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 FINGERPRINT = "claim/v1"
 RULES = {
     "falsified": "The privacy claim is false: what was released certifies more than was claimed.",
+    "bypass": "An output depends on the input without noise.",
+    "gate": "The run is not as expected.",
     "unexpected": "The claim was expected to be falsified, and was not.",
     "underpowered": "This audit could not have falsified the claim: too few runs, low power or no difference.",
     "not-audited": "The claim could not be audited.",
@@ -84,6 +89,10 @@ def sarif(record: RunRecord) -> str:
         results.append(
             _result("not-audited", "error", text, error["replay"] or error["name"], at(places[error["name"]]))
         )
+    status = status_of(record)
+    if status.code:
+        level = "warning" if status.tone == "unsure" else "error"
+        results.insert(0, _result("gate", level, str(status), status.name, at(plan)))
     _tell_apart(results)
     driver = {
         "name": "overclaim",
@@ -95,7 +104,14 @@ def sarif(record: RunRecord) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"commandLine": record["command"], "executionSuccessful": not record["errors"]}],
+        "invocations": [
+            {
+                "commandLine": record["command"],
+                "executionSuccessful": not record["errors"],
+                "exitCode": status.code,
+                "exitCodeDescription": str(status),
+            }
+        ],
         "results": results,
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -115,6 +131,10 @@ def _of_claim(claim: ClaimRecord, where: PlaceJson) -> dict[str, object] | None:
         return _result("falsified", level, text, claim["replay"], where)
     if is_accepted(claim):
         return None
+    if claim["verdict"] == "BYPASS":
+        level = "error" if is_unexpected(claim) and not may_allow_bypass(claim) else "warning"
+        level = "note" if expected == "FALSIFIED" else level
+        return _result("bypass", level, f"{head}: {bypass_text(claim)}. {tail}", claim["replay"], where)
     if claim["verdict"] == "UNDERPOWERED":
         text = f"{head}: {_runs(claim)} could not have falsified that; {reason_words(claim)}. {tail}"
         return _result("underpowered", "warning", text, claim["replay"], where)

@@ -22,6 +22,7 @@ from ..reading import (
     is_unguessed,
     level,
     lower,
+    may_allow_bypass,
     measure_of,
     named_world,
     reason_of,
@@ -31,7 +32,7 @@ from ..reading import (
 )
 from ..record_types import ClaimRecord
 from ..sanitise import visible_line
-from ..upper_words import binding, binding_where, is_bounded
+from ..upper_words import binding, binding_where, bypass_text, is_bounded
 from .event_words import guess_shares, named_rates
 from .input_words import inputs_words, pair_words
 from .layout import Row
@@ -167,7 +168,7 @@ def cause(claim: ClaimRecord) -> str:
     """Return why a claim is false, as a trace or its paper's reading says; or how outputs depend on inputs alone."""
     traced, leak, untraced = claim.get("cause"), claim.get("leak"), claim.get("untraced")
     if leak and leak.get("bypass"):
-        return str(leak["text"])
+        return ": ".join(filter(None, ["BYPASS", bypass_text(claim), leak.get("seen")]))
     if verdict_of(claim) != "FALSIFIED":
         return ""
     if traced and traced["kind"] == "calls":
@@ -231,6 +232,9 @@ def _meaning(claim: ClaimRecord) -> str:
             words = f"{words.removesuffix('; this is not a proof of privacy')}; {traced}"
         words += _noise_too(claim)
         return words + "; low-order bits were not tested (--bits)" * bool(claim.get("unread_bits"))
+    if verdict == "BYPASS":
+        may = "its delta may allow that" if may_allow_bypass(claim) else "the claim allows no such output"
+        return f"what was certified is within the claim, but an output depends on the input without noise; {may}"
     if claim.get("scores") and reason is not None:
         return _meaning_of_scores(claim)
     if reason == TOO_FEW:

@@ -12,11 +12,13 @@ from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
-from ..reading import level, lower
+from ..reading import level, lower, verdict_of
 from ..record_types import ClaimRecord
+from ..status import Status
 from ..upper_words import binding
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": None, "UNDERPOWERED": "yellow"}
+TONES = {"bad": "red", "unsure": "yellow", "good": "green"}
 TRACE_COLOURS = {"BYPASS": "red", "NOT BOUNDED": "yellow", "NOT TRACED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
 RULER_END = 2.5
@@ -63,6 +65,11 @@ def verdict_word(verdict: str) -> str:
     return click.style(verdict, fg=colour(verdict), bold=True)
 
 
+def status_line(status: Status) -> str:
+    """Return a status in its colour: its name, what came of the run, and the exit code."""
+    return click.style(str(status), fg=None if os.environ.get("NO_COLOR") else TONES[status.tone], bold=True)
+
+
 def colour(verdict: str) -> str | None:
     """Return a verdict's colour, none where NO_COLOR asks for none; off a terminal click removes it."""
     return None if os.environ.get("NO_COLOR") else {**COLOURS, **TRACE_COLOURS}.get(verdict)
@@ -85,11 +92,11 @@ def bar(claim: ClaimRecord, size: int) -> str:
     cells = [full] * filled + [empty] * (size - filled)
     if ratio > RULER_END:
         cells[-1] = beyond
-    cells[claim_at] = mark if ratio <= 1 else click.style(mark, fg=colour(claim["verdict"]), bold=True)
+    cells[claim_at] = mark if ratio <= 1 else click.style(mark, fg=colour(verdict_of(claim)), bold=True)
     if upper is not None and (at := round(upper / level(claim) * size / RULER_END)) < size:
         at = max(at, filled) if filled < size else at
         cells[at] = ("┫" if at == claim_at else "╎") if _unicode() else "]"
-    paint = colour(claim["verdict"])
+    paint = colour(verdict_of(claim))
     start, end = "".join(cells[:claim_at]), "".join(cells[claim_at + 1 :])
     passed = end[: max(0, filled - claim_at - 1)]
     return (

@@ -13,8 +13,7 @@ from overclaim.audit.verdicts.verdict import decide, too_few
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.reports import reading
-from overclaim.reports.command_line.console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
-from overclaim.reports.command_line.running import exit_code
+from overclaim.reports.status import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, status_of
 
 LOW, UNTESTED = "UNDERPOWERED", {"untested": True}
 MINE = {"source": "your bound"}
@@ -90,7 +89,7 @@ def test_a_perfect_attack_certifies_more_from_so_many_runs_on():
 @pytest.mark.parametrize(
     ("record", "code"),
     [
-        ({}, OK),
+        ({}, BAD_INPUT),
         ({"claims": [claimed("SURVIVED")]}, OK),
         ({"claims": [claimed("FALSIFIED")]}, FALSIFIED),
         ({"claims": [claimed("FALSIFIED", "falsified")]}, OK),
@@ -105,18 +104,22 @@ def test_a_perfect_attack_certifies_more_from_so_many_runs_on():
         ({"regret": [{"verdict": "HOLDS"} | MINE, {"verdict": "UNDECIDED"}, {"verdict": None} | MINE]}, OK),
         ({"regret": [{"verdict": "UNDECIDED"} | MINE]}, UNDERPOWERED),
         ({"regret": [{"verdict": "VACUOUS"} | MINE], "claims": [claimed("SURVIVED")]}, UNDERPOWERED),
-        ({"regret": None, "baseline": None}, OK),
-        ({"baseline": {"findings": [{"kind": "new"}, {"kind": "not compared", "fails": False}]}}, OK),
-        ({"baseline": {"findings": [{"kind": "new"}, {"kind": "not compared", "fails": True}]}}, FALSIFIED),
-        *(({"baseline": {"findings": [{"kind": kind}]}}, FALSIFIED) for kind in reading.FAILING),
+        ({"regret": None, "baseline": None, "claims": [claimed("SURVIVED")]}, OK),
+        ({"claims": [claimed("SURVIVED")], "baseline": {"findings": [{"kind": "new", "fails": False}]}}, OK),
+        ({"claims": [claimed("SURVIVED")], "baseline": {"findings": [{"kind": "new", "fails": True}]}}, FALSIFIED),
+        *(
+            ({"claims": [claimed("SURVIVED")], "baseline": {"findings": [{"kind": kind}]}}, FALSIFIED)
+            for kind in reading.FAILING
+        ),
         ({"errors": ["bad input"], "claims": [claimed("FALSIFIED")]}, BAD_INPUT),
         ({"errors": ["bad input", "internal error"]}, INTERNAL),
-        ({"errors": ["internal error", "crashed"], "claims": [claimed("FALSIFIED")]}, CRASHED),
+        ({"errors": ["internal error", "crashed"], "claims": [claimed("FALSIFIED")]}, INTERNAL),
+        ({"errors": ["bad input", "crashed"], "claims": [claimed("FALSIFIED")]}, CRASHED),
     ],
 )
 def test_the_exit_code_is_the_gravest_thing_that_a_record_says(record, code):
     errors = [{"kind": kind} for kind in record.get("errors", ())]
-    assert exit_code({"claims": [], **record, "errors": errors}) == code
+    assert status_of({"claims": [], **record, "errors": errors}).code == code
 
 
 @pytest.mark.parametrize(

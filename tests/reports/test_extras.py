@@ -28,6 +28,7 @@ from overclaim.reports.formats.html import render
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.plugin import AuditedResult
 from overclaim.reports.record import read_record
+from overclaim.reports.status import status_of
 from overclaim.testing import neighbours
 from tests.support.command_line import check, overclaim, run_plan
 
@@ -209,7 +210,7 @@ def test_a_self_test_that_fails_costs_no_record(tmp_path, monkeypatch):
     assert [claim["verdict"] for claim in record["claims"]] == ["FALSIFIED"]
     (error,) = record["errors"]
     assert (error["name"], error["message"]) == ("self-test", REASON)
-    assert running.exit_code(record) == 70
+    assert status_of(record).code == 70
 
 
 @pytest.mark.parametrize(

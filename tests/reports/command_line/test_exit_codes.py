@@ -16,18 +16,11 @@ from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.regret_tasks import RegretTask
 from overclaim.reports import record
 from overclaim.reports.command_line import cli
-from overclaim.reports.command_line.console import (
-    BAD_INPUT,
-    CRASHED,
-    FALSIFIED,
-    INTERNAL,
-    OK,
-    UNDERPOWERED,
-    failure_of,
-)
-from overclaim.reports.command_line.running import exit_code, run_plan
+from overclaim.reports.command_line.console import failure_of
+from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.formats import html
 from overclaim.reports.sanitise import json_text
+from overclaim.reports.status import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, status_of
 from overclaim.tests.support.command_line import check, error_lines, overclaim, refused
 
 OWN = """
@@ -216,7 +209,7 @@ def test_a_measurement_of_the_catalogue_that_cannot_be_written_costs_only_its_li
     written = run_plan(plan, Execution(1), command="", ledger=ledger)
     assert [row["name"] for row in written["regret"]] == ["exp2"]
     assert [error["name"] for error in written["errors"]] == ["exp3", "htinf"]
-    assert exit_code(written) == INTERNAL
+    assert status_of(written).code == INTERNAL
     json_text(written)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from overclaim.reports.command_line.console import CRASHED, INTERRUPTED, Failure, clear_interrupt
+from overclaim.reports.command_line.console import INTERRUPTED, Failure, clear_interrupt
+from overclaim.reports.status import CRASHED
 from overclaim.tests.support.command_line import PLAN, overclaim, refused
 
 
