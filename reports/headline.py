@@ -10,6 +10,8 @@ from .record_types import ClaimRecord, RunRecord
 
 #: The name under which falsified claims without a standing are counted: those of a user's own targets.
 OWN = "claims"
+#: Relations under which all that one user gave differs, and not one round or record.
+USER_LEVEL = ("user", "user-losses")
 
 
 def headline(claims: Sequence[ClaimRecord]) -> dict[str, int]:
@@ -50,7 +52,25 @@ def headline_words(record: RunRecord) -> str:
         if not false:
             return "No documented claim of a library was falsified."
         return f"{false} documented claim{'s' * (false != 1)} of libraries {'is' if false == 1 else 'are'} false."
+    if counted == (OWN,):
+        return _own_words([c for c in claims if not c.get("standing")], len(record.get("errors") or ()))
     return f"No published statement was audited; falsified: {_listed(counts, ())}."
+
+
+def _own_words(claims: Sequence[ClaimRecord], unaudited: int) -> str:
+    false = [claim for claim in claims if claim["verdict"] == "FALSIFIED"]
+    users, many = sum(map(_is_of_users, false)), len(claims) + unaudited
+    total = f"{many} privacy claim{'s' * (many != 1)}"
+    some = f", {users} of them" if users < len(false) else ","
+    level = f"{some} at the level of users" if users else ""
+    if not false:  # which is not to say that they are true
+        return f"None of {total} was falsified."
+    return f"{len(false)} of {total} {'are' if len(false) > 1 else 'is'} false{level}."
+
+
+def _is_of_users(claim: ClaimRecord) -> bool:
+    """Tell whether what one user gave may be in several rounds or rows of the worlds that are neighbours."""
+    return str(claim.get("neighbours")).partition(":")[0] in USER_LEVEL
 
 
 def _counted(claims: Sequence[ClaimRecord]) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import click
 
 from ..sanitise import json_text
-from .console import FALSIFIED, OK, Once, command, say
+from ..status import FALSIFIED, OK
+from .console import Once, command, say
 from .options import JSON, option
 
 

@@ -43,12 +43,12 @@ def junit(record: RunRecord) -> str:
     """
     record = legible(record)
     claims = record["claims"]
-    cases = [_gate(status_of(record))]
-    cases += [_of_claim(claim, name) for claim, name in zip(claims, names(claims), strict=True)]
+    cases = [_of_claim(claim, name) for claim, name in zip(claims, names(claims), strict=True)]
     cases += map(_of_regret, failing_bounds(record))
     cases += [_of_finding(f) for f in record["findings"] if is_failing(f)]
     cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
     cases += [_case(s["name"], 0.0, ("skipped", "skipped", s["reason"], s["reason"])) for s in record["skipped"]]
+    cases.append(_gate(status_of(record)))
     _number(cases)
     root = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(

@@ -45,7 +45,6 @@ FINGERPRINT = "claim/v1"
 RULES = {
     "falsified": "The privacy claim is false: what was released certifies more than was claimed.",
     "bypass": "An output depends on the input without noise.",
-    "gate": "The run is not as expected.",
     "unexpected": "The claim was expected to be falsified, and was not.",
     "underpowered": "This audit could not have falsified the claim: too few runs, low power or no difference.",
     "not-audited": "The claim could not be audited.",
@@ -90,9 +89,6 @@ def sarif(record: RunRecord) -> str:
             _result("not-audited", "error", text, error["replay"] or error["name"], at(places[error["name"]]))
         )
     status = status_of(record)
-    if status.code:
-        level = "warning" if status.tone == "unsure" else "error"
-        results.insert(0, _result("gate", level, str(status), status.name, at(plan)))
     _tell_apart(results)
     driver = {
         "name": "overclaim",

@@ -167,7 +167,7 @@ def test_the_headline_counts_statements_not_claims():
     assert (headline_words(record), beside_words(claims)) == (sentence, beside)
     assert sentence in run_lines(record)
     assert sentence in markdown(record)
-    assert f"<h1>{sentence}</h1>" in render(record)
+    assert f"<p>{sentence}</p>" in render(record)
     assert beside in render(record)
 
 

@@ -162,10 +162,10 @@ def test_what_does_not_fit_into_memory_says_what_is_to_be_fewer():
 
 
 def test_a_fault_of_our_own_exits_70(monkeypatch):
-    monkeypatch.setattr(cli, "VERDICTS", {})
+    monkeypatch.setattr(cli, "status_of", {}.__getitem__)
     result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 200)
     assert result.exit_code == INTERNAL
-    assert result.stderr.startswith("overclaim: error: internal error, a fault of overclaim: KeyError: ")
+    assert result.stderr.startswith("overclaim: error: internal error, a fault of overclaim: TypeError: ")
     assert error_lines(result.stderr) == 1
 
 

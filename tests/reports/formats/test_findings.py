@@ -182,7 +182,8 @@ def test_a_bound_on_regret_that_tested_nothing_is_in_every_output(verdict):
     (result,) = json.loads(sarif(one))["runs"][0]["results"]
     assert (result["ruleId"], result["level"]) == ("regret-undecided", "warning")
     assert says in result["message"]["text"]
-    (error,) = ElementTree.fromstring(junit(one)).findall("testsuite/testcase/error")
+    error, gate = ElementTree.fromstring(junit(one)).findall("testsuite/testcase/error")
+    assert gate.get("type") == "UNDECIDED"
     assert (error.get("type"), error.text) == (verdict, says)
     assert '1 bound on <a href="#regret">regret</a> was not decided, or nothing could exceed it' in render(one)
     assert f"- {says}" in markdown(one)
