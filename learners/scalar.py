@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import about, hinted, must_be, placed, unknown
 from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.framework_random import loaded_frameworks
 from ..mechanisms.global_random import drawn_from
 from ..mechanisms.parameters import with_plain_numbers
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
@@ -26,12 +27,16 @@ KINDS = get_args(FeedbackKind)
 SIGNATURE = "__init__(self, arms, rounds, rng)"
 #: What a constructor is offered.
 OFFERED = frozenset({"arms", "rounds", "rng"})
-#: What cures a learner or mechanism that draws from global generators.
-GLOBAL_CURE = "`global_random=True` plays code that draws from np.random or random"
-#: What cures one whose randomness nobody can seed.
+#: What cures a learner or mechanism whose randomness nobody can seed.
 OS_CURE = "`os_random=True` plays code whose randomness cannot be seeded"
 #: What makes an exception count.
 RAISING_CURE = '`raising="outcome"` takes an exception as an outcome like any other'
+
+
+def global_cure() -> str:
+    """Return the cure of a target that draws from global generators, with the frameworks that are loaded."""
+    sources = ["np.random", "random", *loaded_frameworks()]
+    return f"`global_random=True` plays code that draws from {', '.join(sources[:-1])} or {sources[-1]}"
 
 
 @dataclass
@@ -97,7 +102,7 @@ class Scalar:
             takes = f"{self.user_class.__name__}{inspect.signature(self.user_class)}"
             cures = [
                 *(["give n_arms and the like by `set`"] if lacking & {"arms", "rounds"} else []),
-                *([GLOBAL_CURE, OS_CURE] if "rng" in lacking else []),
+                *([global_cure(), OS_CURE] if "rng" in lacking else []),
             ]
             lacks = f"it takes no {', '.join(sorted(lacking))}"
             raise hinted(LearnerError(f"{takes} must be {SIGNATURE}: {lacks}"), *cures)

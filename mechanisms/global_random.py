@@ -1,8 +1,9 @@
 """Code that draws from global generators, played on a generator that is handed to it.
 
 Most code draws from `np.random`, `random`, or a generator that it makes without a seed. Inside `global_random(rng)`
-all three draw from `rng`: the same `rng` gives the same numbers, and nothing of it stays afterwards. What comes from
-the operating system (`secrets`, `os.urandom`, `random.SystemRandom`, an own `random.Random()`) cannot be had so.
+all three draw from `rng`, and so do torch and code that numba compiled, where they are loaded: the same `rng` gives
+the same numbers, and nothing of it stays afterwards but numba's state. What comes from the operating system
+(`secrets`, `os.urandom`, `random.SystemRandom`, an own `random.Random()`) cannot be had so.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import hinted
+from .framework_random import framework_states, seed_frameworks
 
 #: Bits of a seed: two words.
 SEED_BITS = 64
@@ -111,6 +113,7 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
     _LEGACY.set_bit_generator(_BITS)
     _LEGACY.seed([first & 0xFFFFFFFF, first >> 32])
     random.seed(second)
+    patched.extend((None, "", restore) for restore in seed_frameworks(first))
     _ENTROPY.randbits = lambda bits: int.from_bytes(rng.bytes(-(-bits // 8)), "little") >> (-bits % 8)
     if hasattr(rng, "recorder"):
         for module, name, function in _watched(rng):
@@ -123,7 +126,7 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
 def _states() -> tuple[object, ...]:
     """Return the states of the global generators."""
     legacy = _BITS.state["state"]
-    return random.getstate(), legacy["pos"], legacy["key"].tobytes()
+    return random.getstate(), legacy["pos"], legacy["key"].tobytes(), *framework_states()
 
 
 def _tell_draws(rng: Any, before: tuple[object, ...]) -> None:

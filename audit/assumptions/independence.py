@@ -24,7 +24,7 @@ from ...errors import hinted
 from ...learners.abilities import is_ours
 from ...learners.blame import name_of
 from ...learners.protocol import Learner, LearnerError
-from ...learners.scalar import GLOBAL_CURE, OS_CURE, Scalar
+from ...learners.scalar import OS_CURE, Scalar, global_cure
 from ...mechanisms.draws import Floats
 from ...mechanisms.numerics import rounded
 from ..encoding.encoder import Encoder
@@ -73,7 +73,7 @@ _STATE = (
     "the same draws gave other outputs, or were used up differently: a {} must draw from its generator alone "
     "and keep no state"
 )
-_STATE_CURES = GLOBAL_CURE, f"{OS_CURE}, or whose last digits vary, as those of sums on a GPU may"
+_GPU_CURE = f"{OS_CURE}, or whose last digits vary, as those of sums on a GPU may"
 _ALIKE = "the runs of the mechanism share randomness"
 
 
@@ -105,7 +105,7 @@ def check_replay(
     _played(mechanism, pair, seed, MechanismBlock.BETWEEN, 1)
     again = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
     if first != again or before not in (None, first):
-        raise state_error("mechanism", *_STATE_CURES)
+        raise state_error("mechanism", global_cure(), _GPU_CURE)
     return first
 
 
@@ -149,7 +149,7 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
         _played(twin, pair, seed, block, _FEW)
     alike = _played(twin, pair, seed, MechanismBlock.FIRST, 1) == first
     if not alike or len({_played(one, pair, seed, MechanismBlock.AFTERWARDS, _FEW) for one in (twin, mechanism)}) > 1:
-        raise state_error("mechanism", *_STATE_CURES)
+        raise state_error("mechanism", global_cure(), _GPU_CURE)
 
 
 def _copy(mechanism: object) -> object:

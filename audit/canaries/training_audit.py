@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...learners.blame import at_play, blaming, name_of, raised
 from ...learners.checks import check_whole
 from ...learners.protocol import LearnerError
-from ...learners.scalar import GLOBAL_CURE
+from ...learners.scalar import global_cure
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Stage
 from ..assumptions.blocks import DRAWN_BLOCKS, LearnerBlock, draws_of
@@ -159,7 +159,7 @@ class _Target:
         for index in sorted({0, self.trainings - 1}, reverse=True):
             scores, following = self.train(index)
             if scores.tobytes() != played[index][0].tobytes() or following != played[index][1]:
-                raise state_error("training", GLOBAL_CURE, SEED_CURE)
+                raise state_error("training", global_cure(), SEED_CURE)
 
 
 def _bytes_of(played: _Played) -> bytes:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...errors import about, hinted, placed, reworded
 from ...learners.blame import at_play, crash_place, name_of, said
 from ...learners.protocol import LearnerError
-from ...learners.scalar import GLOBAL_CURE, OS_CURE
+from ...learners.scalar import OS_CURE, global_cure
 from ...mechanisms.draws import Draws
 from ...mechanisms.view import View
 from ..encoding.encoder import vectors
@@ -261,7 +261,7 @@ def called(mechanism: Any, data: object, *others: object) -> object:
         if isinstance(error, TypeError) and not takes(mechanism, data, *others):
             uncalled = LearnerError(f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}")
             alone = "takes the data alone"
-            cures = f"{GLOBAL_CURE}, and {alone}", f"{OS_CURE}, and {alone}"
+            cures = f"{global_cure()}, and {alone}", f"{OS_CURE}, and {alone}"
             raise hinted(uncalled, *cures) from None
         if isinstance(error, LearnerError):  # which says whose method raised what
             raise reworded(error, f"on {_on(data)}: {error}", RefusedInputError) from error
