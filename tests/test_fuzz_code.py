@@ -16,7 +16,7 @@ from scipy import stats
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.learners.protocol import LearnerError
-from overclaim.tests.support.fuzzing import MORE, cases, values
+from overclaim.tests.support.fuzzing import FACTOR, cases, values
 
 PAIR = Pair([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
 ALPHA = 0.05
@@ -144,8 +144,8 @@ def honest_learner(kind, epsilon, delta):
 @pytest.mark.nightly(reason="60 audits; of mechanisms CI has 30")
 def test_honest_learners_are_falsified_no_more_than_alpha():
     """At the claim's very boundary; the count's false-alarm probability is 1e-6, by the binomial law at alpha."""
-    rng, alarms, audits = np.random.default_rng(), 0, 60 * MORE
-    rng = np.random.default_rng(0) if MORE == 1 else rng
+    rng, alarms, audits = np.random.default_rng(), 0, 60 * FACTOR
+    rng = np.random.default_rng(0) if FACTOR == 1 else rng
     for _ in range(audits):
         kind = rng.choice(["uniform", "responds", "reveals with delta"])
         epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
@@ -173,7 +173,7 @@ def honest_mechanism(epsilon):
 @pytest.mark.slow(reason="30 audits")
 def test_honest_mechanisms_are_falsified_no_more_than_alpha():
     """As for learners."""
-    rng, alarms, audits = np.random.default_rng(1 if MORE == 1 else None), 0, 30 * MORE
+    rng, alarms, audits = np.random.default_rng(1 if FACTOR == 1 else None), 0, 30 * FACTOR
     for _ in range(audits):
         epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
         result = falsify_mechanism(

@@ -25,7 +25,7 @@ from ...mechanisms.draws import Draws, Stage
 from ..assumptions.blocks import DRAWN_BLOCKS, LearnerBlock, draws_of
 from ..assumptions.independence import check_nothing_kept, state_error
 from ..encoding.objects import plain
-from ..execution.execution import HERE, Budget, Execution
+from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..execution.workers import in_parallel
 from ..play.unseeded import OnGlobals
 from ..statistics.canary_scores import CanaryScores, needed, refuted
@@ -50,7 +50,7 @@ def audit_training(
     training: Training,
     claim: Claim,
     budget: Budget,
-    execution: Execution = HERE,
+    execution: Execution = IN_PROCESS,
     *,
     canaries: int,
     trainings: int = 1,
@@ -187,7 +187,7 @@ def _scores(target: _Target, execution: Execution) -> list[_Floats]:
     missing = [i for i in range(target.trainings) if i not in played]
     label = "trainings" if execution.progress else None
     done = in_parallel(
-        target.train, missing, jobs=execution.jobs, alike=True, progress=label, cluster=execution.cluster
+        target.train, missing, jobs=execution.jobs, equal_costs=True, progress=label, cluster=execution.cluster
     )
     for i, result in zip(missing, done, strict=True):
         keep(i, result)

@@ -109,7 +109,7 @@ def _count_block(play: Player, rule: Rule, stage: int, share: float, block: tupl
 def count_fresh(play: Player, rule: Rule, stage: Stage, share: float, runs: int, *, jobs: int = 1) -> Counts:
     """Return the counts of a rule over fresh runs of a stage."""
     task = partial(_count_block, play, rule, int(stage), share)
-    return sum(in_parallel(task, blocks(runs), jobs=jobs, alike=True), start=Counts())
+    return sum(in_parallel(task, blocks(runs), jobs=jobs, equal_costs=True), start=Counts())
 
 
 def _together(play: Player, key: int, share: float, runs: int) -> tuple[Seen, NDArray[np.bool_]]:

@@ -30,7 +30,7 @@ from .workers import Failed, Item, Result, attempt, unwrapped
 #: Seconds to wait for a scheduler and its first worker at the beginning, and for both to come back midway.
 CONNECT, PATIENCE = 5.0, 30.0
 #: Seconds from one question to the scheduler to the next.
-EVERY = 2.0
+POLL_SECONDS = 2.0
 #: Seconds within which a scheduler hands out results that it says are there; else they are computed again.
 ANSWER = 10.0
 #: Modules whose text need not be compared: their versions are.
@@ -90,11 +90,11 @@ class Cluster:
         """
         with self._client() as client:
             workers, ends = _Workers(self.scheduler, client), time.monotonic() + CONNECT
-            while not workers.count(every=0.0):
+            while not workers.count(interval=0.0):
                 if time.monotonic() > ends:
                     start = f"dask worker {shlex.quote(self.scheduler)} --nthreads 1"
-                    wrong = "does not answer" if workers.silent_since else f"has no worker: start some by {start}"
-                    raise ClusterError(f"the scheduler at {self.scheduler} {wrong}")
+                    problem = "does not answer" if workers.silent_since else f"has no worker: start some by {start}"
+                    raise ClusterError(f"the scheduler at {self.scheduler} {problem}")
                 time.sleep(0.1)
             try:
                 answers = client.run(environment, on_error="return", callback_timeout=PATIENCE)
@@ -118,17 +118,17 @@ class Cluster:
 
         payload = cloudpickle.dumps(task)
         texts = _texts(payload)
-        needed = {"needed": environment(), "modules": modules_of(texts)}
+        requirements = {"expected": environment(), "modules": modules_of(texts)}
         window: Window[Item, Result | Failed] = Window(items, self.seconds)
         silent_since: float | None = None
         while window.left:
             with self._client(silent_since) as client:
                 workers = _Workers(self.scheduler, client)
-                yield from self._drain(workers, window, payload, needed)
+                yield from self._drain(workers, window, payload, requirements)
             silent_since = workers.silent_since or time.monotonic()  # the scheduler went away
 
     def _drain(
-        self, workers: _Workers, window: Window[Item, Result | Failed], payload: bytes, needed: Mapping[str, Any]
+        self, workers: _Workers, window: Window[Item, Result | Failed], payload: bytes, requirements: Mapping[str, Any]
     ) -> Iterator[Result]:
         """Yield results until all have come or the scheduler is lost; what was in flight is then open again."""
         from distributed import as_completed
@@ -138,23 +138,23 @@ class Cluster:
         shared = client.submit(bytes, payload, key=f"overclaim-task-{uuid.uuid4().hex}")
         group, numbers = f"overclaim-{uuid.uuid4().hex}", count()
         running: dict[Any, range] = {}
-        done = as_completed(loop=client.loop)
+        completions = as_completed(loop=client.loop)
         while window.left:
             spans = window.take(len(running), workers.count())
             if spans:
                 payloads = [pickle.dumps([window.items[i] for i in span]) for span in spans]
                 keys = [(group, next(numbers)) for _ in spans]
-                futures = client.map(compute, payloads, key=keys, task=shared, **needed)
+                futures = client.map(compute, payloads, key=keys, task=shared, **requirements)
                 running.update(zip(futures, spans, strict=True))
-                done.update(futures)
-            while not done.has_ready() and client.status == "running":
+                completions.update(futures)
+            while not completions.has_ready() and client.status == "running":
                 time.sleep(0.005)
                 workers.require()
-            finished = [future for future in done.next_batch(block=False) if not future.cancelled()]
-            asked = time.monotonic()
+            finished = [future for future in completions.next_batch(block=False) if not future.cancelled()]
+            query_time = time.monotonic()
             results = _gathered(client, finished)
             if len(results) < len(finished):
-                workers.silent_since = workers.silent_since or asked
+                workers.silent_since = workers.silent_since or query_time
             for future, result in zip(finished, results, strict=False):
                 window.put(running.pop(future), *result)
             for result in window.ready():
@@ -186,8 +186,8 @@ class Cluster:
         from distributed.core import rpc
         from distributed.security import Security
 
-        async with rpc(self.scheduler, connection_args=Security().get_connection_args("client")) as there:
-            kind = (await there.identity())["type"]
+        async with rpc(self.scheduler, connection_args=Security().get_connection_args("client")) as connection:
+            kind = (await connection.identity())["type"]
         if kind != "Scheduler":
             raise ValueError(f"a dask {kind.lower()} answers there")
 
@@ -212,11 +212,11 @@ class Cluster:
                     client = self._connected(max(0.1, min(CONNECT, left)))
                 except Exception as error:
                     if silent_since is None:
-                        why = "" if isinstance(error, OSError) else f": {error or type(error).__name__}"
-                        raise ClusterError(f"there is no scheduler at {self.scheduler}{why}") from None
+                        reason = "" if isinstance(error, OSError) else f": {error or type(error).__name__}"
+                        raise ClusterError(f"there is no scheduler at {self.scheduler}{reason}") from None
                     if time.monotonic() > ends:
-                        gone = f"the scheduler at {self.scheduler} went away, for more than {PATIENCE:g} s"
-                        raise ClusterLostError(gone) from None
+                        message = f"the scheduler at {self.scheduler} went away, for more than {PATIENCE:g} s"
+                        raise ClusterLostError(message) from None
                     time.sleep(0.2)
             yield client
         finally:
@@ -266,7 +266,7 @@ class _Workers:
         self._asked, self._seen = -math.inf, time.monotonic()
         self.silent_since: float | None = None  # the last time that the scheduler was heard, if it is silent now
 
-    def count(self, *, every: float = EVERY) -> int:
+    def count(self, *, interval: float = POLL_SECONDS) -> int:
         """Return the number of workers that compute, asked for every other second; 0 before the first answer.
 
         Raises
@@ -274,19 +274,19 @@ class _Workers:
         ClusterLostError
             If the scheduler has not answered for PATIENCE.
         """
-        now = time.monotonic()
-        if self.silent_since or now - self._asked > every:
-            left = PATIENCE - (now - (self.silent_since or now))
+        time_now = time.monotonic()
+        if self.silent_since or time_now - self._asked > interval:
+            left = PATIENCE - (time_now - (self.silent_since or time_now))
             if left <= 0:
                 raise ClusterLostError(f"the scheduler at {self.scheduler} did not answer for {PATIENCE:g} s")
             try:
                 ask = self.client.scheduler.identity
-                known = self.client.sync(ask, callback_timeout=min(ANSWER, left))["workers"].values()
-                self._paused = sum(worker["status"] == "paused" for worker in known)
-                self._count = len(known) - self._paused
+                workers = self.client.sync(ask, callback_timeout=min(ANSWER, left))["workers"].values()
+                self._paused = sum(worker["status"] == "paused" for worker in workers)
+                self._count = len(workers) - self._paused
                 self.silent_since = None
             except (OSError, TimeoutError):
-                self.silent_since = self.silent_since or max(self._asked, now - every)
+                self.silent_since = self.silent_since or max(self._asked, time_now - interval)
             self._asked = time.monotonic()
         return self._count
 
@@ -321,7 +321,7 @@ def modules_of(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def compute(
-    items: bytes, *, task: bytes, needed: str, modules: tuple[tuple[str, str], ...]
+    items: bytes, *, task: bytes, expected: str, modules: tuple[tuple[str, str], ...]
 ) -> tuple[list[object], float]:
     """On a worker: return the results of some items, or why they failed, and the seconds that they took; or refuse.
 
@@ -329,25 +329,25 @@ def compute(
     """
     from distributed import get_worker
 
-    with _ALONE:
-        compare(get_worker().address, environment(), needed)
+    with _LOCK:
+        compare(get_worker().address, environment(), expected)
         call = _unpacked(task, modules)
-        began = time.perf_counter()
+        start = time.perf_counter()
         results = [attempt(call, item) for item in pickle.loads(items)]
-        return results, time.perf_counter() - began
+        return results, time.perf_counter() - start
 
 
-_ALONE = threading.Lock()
+_LOCK = threading.Lock()
 
 
 @lru_cache(maxsize=2)
 def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[object], object]:
-    for name, wanted in modules:
-        here = digest(name)
-        if here != wanted:
-            what = "another text of" if here else "no"
+    for name, expected_digest in modules:
+        own_digest = digest(name)
+        if own_digest != expected_digest:
+            difference = "another text of" if own_digest else "no"
             raise ClusterError(
-                f"a worker on {socket.gethostname()} has {what} module {name}: it must be as it is here"
+                f"a worker on {socket.gethostname()} has {difference} module {name}: it must be as it is here"
             )
     try:
         call: Callable[[object], object] = pickle.loads(task)
@@ -356,13 +356,13 @@ def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[ob
     return call
 
 
-def compare(worker: str, answer: str | Exception, wanted: str) -> None:
+def compare(worker: str, answer: str | Exception, expected: str) -> None:
     """Raise ClusterError if what a worker's results depend on is not what ours depend on."""
     if isinstance(answer, Exception):
         text = f"{type(answer).__name__}: {answer}"
         raise ClusterError(f"the worker at {worker} cannot load this overclaim: {text}")
-    if answer != wanted:
-        raise ClusterError(f"the worker at {worker} is of {answer}, this is {wanted}: its blocks would not fit")
+    if answer != expected:
+        raise ClusterError(f"the worker at {worker} is of {answer}, this is {expected}: its blocks would not fit")
 
 
 def explained(error: BaseException) -> BaseException:

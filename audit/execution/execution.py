@@ -23,9 +23,9 @@ LARGEST = 2**53 - 1
 
 def check_confidence(confidence: float) -> None:
     """Raise ValueError unless the confidence is in (0, 1), and 1 less it too, as computed."""
-    known = is_finite(confidence)
-    if not known or not 0 < 1 - confidence < 1:
-        where = "farther from 0 and 1 than floating point" if known and 0 < confidence < 1 else "in (0, 1)"
+    finite = is_finite(confidence)
+    if not finite or not 0 < 1 - confidence < 1:
+        where = "farther from 0 and 1 than floating point" if finite and 0 < confidence < 1 else "in (0, 1)"
         raise must_be("confidence", where, confidence)
 
 
@@ -85,9 +85,9 @@ class Budget:
         return self
 
 
-def seed_beyond(seed: int, by: int) -> int:
+def seed_beyond(seed: int, offset: int) -> int:
     """Return the seed of an audit inside another: so many further on, from 0 again beyond the largest."""
-    return (seed + by) % (LARGEST + 1)
+    return (seed + offset) % (LARGEST + 1)
 
 
 #: What a stage comes to: JSON that reads back as it was.
@@ -194,4 +194,4 @@ class Execution:
 
 
 #: One process, this one, which remembers nothing; and what an audit spends that does not say how much.
-HERE, BUDGET = Execution(), Budget()
+IN_PROCESS, BUDGET = Execution(), Budget()

@@ -42,7 +42,7 @@ class Line:
 
     stages: list[str] = field(default_factory=list)
     on: bool = False
-    drawn: bool = False
+    is_drawn: bool = False
     text: str = ""
     last: float = -math.inf
 
@@ -56,13 +56,13 @@ class Line:
         self.text = text
         columns = shutil.get_terminal_size().columns
         self._write(_ERASE + text[: columns - 1])
-        self.drawn = True
+        self.is_drawn = True
 
     def erase(self) -> None:
         """Leave the terminal's line empty, for what is printed next."""
-        if self.drawn and is_shown():
+        if self.is_drawn and is_shown():
             self._write(_ERASE)
-        self.drawn, self.text = False, ""
+        self.is_drawn, self.text = False, ""
 
     def say(self, text: str) -> None:
         """Print a line above the one that is redrawn."""
@@ -136,21 +136,21 @@ def steps(items: Sequence[Item], label: str | None) -> Iterator[Item]:
     """Yield items, each to be worked on before the next is asked for; show how many are done, and the time left."""
     with stage(label):
         done_so_far = meter(len(items)) if label is not None else None
-        for done, one in enumerate(items):
-            if done and done_so_far is not None:
-                done_so_far(done)
-            yield one
+        for n_done, item in enumerate(items):
+            if n_done and done_so_far is not None:
+                done_so_far(n_done)
+            yield item
 
 
 def meter(total: int) -> Callable[[int], None]:
     """Return what draws the bar of the stage under way, given how many of so many equal steps are done."""
-    began = time.monotonic()
+    start = time.monotonic()
 
-    def done_so_far(done: int) -> None:
-        now = time.monotonic()
-        if now - LINE.last >= PAUSE or done == total:
-            LINE.last = now
-            LINE.draw(done / total, (now - began) / done * (total - done))
+    def done_so_far(n_done: int) -> None:
+        time_now = time.monotonic()
+        if time_now - LINE.last >= PAUSE or n_done == total:
+            LINE.last = time_now
+            LINE.draw(n_done / total, (time_now - start) / n_done * (total - n_done))
 
     return done_so_far
 
@@ -179,17 +179,17 @@ def with_bar(
         return
     with stage(label(0) if callable(label) else label):
         done_so_far = meter(total)
-        for done, one in enumerate(results, start=1):
-            known = None if left is None else left(one)
+        for n_done, result in enumerate(results, start=1):
+            estimate = None if left is None else left(result)
             if line is not None:
-                LINE.say(line(one))
+                LINE.say(line(result))
             if callable(label):
-                LINE.stages[-1] = label(done)
-            if known is None:
-                done_so_far(done)
+                LINE.stages[-1] = label(n_done)
+            if estimate is None:
+                done_so_far(n_done)
             else:
-                LINE.draw(*known)
-            yield one
+                LINE.draw(*estimate)
+            yield result
 
 
 class TimeLeft:
@@ -201,31 +201,31 @@ class TimeLeft:
         The expected seconds of each task, in the order in which they begin.
     jobs : int
         Processes: a task begins when one before it is finished.
-    now : float
-        Seconds of a clock.
+    start : float
+        Seconds of a clock, when the first begin.
     """
 
-    def __init__(self, costs: dict[int, float], jobs: int, now: float) -> None:
+    def __init__(self, costs: dict[int, float], jobs: int, start: float) -> None:
         self.costs, self.jobs = costs, jobs
         self.waiting = list(costs)[::-1]
         self.begun: dict[int, float] = {}
         self.took = self.expected = PRIOR * math.fsum(costs.values()) or 1.0
-        self._begin(jobs, now)
+        self._begin(jobs, start)
 
-    def _begin(self, many: int, now: float) -> None:
-        for _ in range(min(many, len(self.waiting))):
-            self.begun[self.waiting.pop()] = now
+    def _begin(self, count: int, time_now: float) -> None:
+        for _ in range(min(count, len(self.waiting))):
+            self.begun[self.waiting.pop()] = time_now
 
-    def after(self, place: int, now: float | None = None) -> float:
+    def after(self, place: int, time_now: float | None = None) -> float:
         """Return the seconds that are left after a task is finished, now."""
-        now = time.monotonic() if now is None else now
-        self.took += now - self.begun.pop(place, now)
+        time_now = time.monotonic() if time_now is None else time_now
+        self.took += time_now - self.begun.pop(place, time_now)
         self.expected += self.costs[place]
-        self._begin(1, now)
+        self._begin(1, time_now)
         pace = self.took / self.expected
-        each = [pace * self.costs[i] for i in self.waiting]
-        each += [max(0.0, pace * self.costs[i] - (now - begun)) for i, begun in self.begun.items()]
-        return max(math.fsum(each) / self.jobs, max(each, default=0.0))
+        remaining = [pace * self.costs[i] for i in self.waiting]
+        remaining += [max(0.0, pace * self.costs[i] - (time_now - start)) for i, start in self.begun.items()]
+        return max(math.fsum(remaining) / self.jobs, max(remaining, default=0.0))
 
     @property
     def share(self) -> float:

@@ -55,20 +55,20 @@ def environment() -> dict[str, str]:
     imported: both are named, in that order.
     """
     hashes: dict[str, list[str]] = {}
-    for one in distributions():
-        record = _text_of(one, "RECORD")
-        named = _OF_DISTRIBUTION.search(record)
-        text = record or _text_of(one, "METADATA") or _text_of(one, "PKG-INFO")
-        name = named[1] if named else next(iter(re.findall(r"^Name: *(\S+)", text, re.MULTILINE)), "without a name")
+    for distribution in distributions():
+        record = _text_of(distribution, "RECORD")
+        match = _OF_DISTRIBUTION.search(record)
+        text = record or _text_of(distribution, "METADATA") or _text_of(distribution, "PKG-INFO")
+        name = match[1] if match else next(iter(re.findall(r"^Name: *(\S+)", text, re.MULTILINE)), "without a name")
         hashes.setdefault(name, []).append(hashlib.sha256(text.encode()).hexdigest())
-    installed = {name: " ".join(found) for name, found in sorted(hashes.items())}
+    installed = {name: " ".join(digests) for name, digests in sorted(hashes.items())}
     return {"the interpreter": f"{sys.implementation.name} {sys.version}", **installed}
 
 
-def _text_of(one: Distribution, name: str) -> str:
+def _text_of(distribution: Distribution, name: str) -> str:
     """Return a file of a distribution's metadata; nothing where there is none that can be read."""
     try:
-        return one.read_text(name) or ""
+        return distribution.read_text(name) or ""
     except (OSError, ValueError):  # no UTF-8
         return ""
 
@@ -83,15 +83,15 @@ def work_tree() -> Path | None:
 
     In a work tree that was added, and in a submodule, `.git` is a file.
     """
-    here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if os.path.exists(folder / ".git")), None)
+    current = Path.cwd()
+    return next((folder for folder in (current, *current.parents) if os.path.exists(folder / ".git")), None)
 
 
 def folder_in_tree() -> str:
     """Return the current folder as its work tree names it; empty at its root, and where there is none."""
     tree = work_tree()
-    here = Path.cwd()
-    return "" if tree is None or tree == here else here.relative_to(tree).as_posix()
+    current = Path.cwd()
+    return "" if tree is None or tree == current else current.relative_to(tree).as_posix()
 
 
 def named_from_here(path: Path) -> str:
@@ -99,13 +99,13 @@ def named_from_here(path: Path) -> str:
 
     A record names no folder of a machine: of ours and of what is installed it has the name from the package on.
     """
-    here, path = Path.cwd(), path.resolve()
-    if path.is_relative_to(here):
-        return path.relative_to(here).as_posix()
+    current, path = Path.cwd(), path.resolve()
+    if path.is_relative_to(current):
+        return path.relative_to(current).as_posix()
     tree = work_tree()
-    inside = tree is not None and path.is_relative_to(tree)
-    if inside:
-        return Path(os.path.relpath(path, here)).as_posix()
+    in_tree = tree is not None and path.is_relative_to(tree)
+    if in_tree:
+        return Path(os.path.relpath(path, current)).as_posix()
     installed = [i for i, part in enumerate(path.parts) if part in _INSTALLED]
     if path.is_relative_to(_ROOT) or not installed:
         return path.relative_to(_ROOT).as_posix() if path.is_relative_to(_ROOT) else path.name
@@ -117,8 +117,8 @@ def target_from_here(target: str) -> str:
     place, colon, name = target.rpartition(":")
     if not colon or not os.path.isabs(place):
         return target
-    shown = named_from_here(Path(place))
-    return target if shown == Path(place).name and Path(place).parent != Path.cwd() else f"{shown}:{name}"
+    short_name = named_from_here(Path(place))
+    return target if short_name == Path(place).name and Path(place).parent != Path.cwd() else f"{short_name}:{name}"
 
 
 def digest(place: str) -> str:
@@ -159,13 +159,13 @@ def check_namesakes(places: Iterable[str]) -> None:
     ValueError
         If there are such; the message names the module and both targets.
     """
-    held: dict[str, tuple[str, str]] = {}
+    owners: dict[str, tuple[str, str]] = {}
     for place in dict.fromkeys(places):
         for name, digest in _Imports.of(place).found.items():
             if not name or name.endswith(".py") or name.partition(".")[0] in sys.stdlib_module_names:
                 continue  # the target itself, what is loaded by its path, and what no file of a user's stands in for
-            other, known = held.setdefault(name, (place, digest))
-            if known != digest:
+            other, other_digest = owners.setdefault(name, (place, digest))
+            if other_digest != digest:
                 raise hinted(
                     ValueError(
                         f"{other} and {place} import different modules called {name}, and a process holds "
@@ -180,15 +180,15 @@ def loaded_files() -> dict[str, str]:
 
     A RECORD does not tell that an installed source was edited, and some have none.
     """
-    known = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    paths = {path for path in known if isinstance(path, str) and (_is_users(path) or _is_installed_source(path))}
+    origins = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    paths = {path for path in origins if isinstance(path, str) and (_is_users(path) or _is_installed_source(path))}
     hashed = {path: (_hash if _is_users(path) else _hash_once)(Path(path)) for path in sorted(paths)}
     return {path: digest for path, digest in hashed.items() if digest}
 
 
 def changed(files: dict[str, str]) -> list[str]:
     """Return those of some files, by their paths, whose hashes are others now."""
-    return sorted(path for path, known in files.items() if _hash(Path(path)) != known)
+    return sorted(path for path, old_digest in files.items() if _hash(Path(path)) != old_digest)
 
 
 def _hash(path: Path) -> str:
@@ -259,18 +259,18 @@ class _Imports:
     def _follow(self, name: str) -> bool:
         """Take in a module, and the packages that it lies in; tell whether there is such a module."""
         folders: list[str] | None = self.folders
-        done = ""
+        module = ""
         for part in name.split("."):
-            done = f"{done}.{part}".lstrip(".")
-            spec = self._spec(done, folders)
+            module = f"{module}.{part}".lstrip(".")
+            spec = self._spec(module, folders)
             if spec is None:
                 return False
             folders = None if spec.submodule_search_locations is None else list(spec.submodule_search_locations)
-            if spec.has_location and spec.origin and done not in self.found:
-                own = done.partition(".")[0] == self.package
-                if not own and not _is_users(spec.origin):
+            if spec.has_location and spec.origin and module not in self.found:
+                in_package = module.partition(".")[0] == self.package
+                if not in_package and not _is_users(spec.origin):
                     return True
-                self._read(done, Path(spec.origin), done if folders is not None else done.rpartition(".")[0])
+                self._read(module, Path(spec.origin), module if folders is not None else module.rpartition(".")[0])
         return True
 
     def _spec(self, name: str, folders: list[str] | None) -> ModuleSpec | None:
@@ -320,7 +320,7 @@ def _imports(tree: ast.AST, package: str) -> Iterator[tuple[str, list[str]]]:
             if name:
                 yield name, [alias.name for alias in node.names]
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if called in _IMPORTERS and isinstance(node.args[0].value, str):
+            function = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if function in _IMPORTERS and isinstance(node.args[0].value, str):
                 name = node.args[0].value
                 yield (f"{package}{name}" if name.startswith(".") else name), []

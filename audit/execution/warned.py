@@ -23,24 +23,24 @@ class Place(NamedTuple):
 Warned = dict[Place, tuple[str, int]]
 #: What is being collected, innermost last; and what was shown where nothing is.
 _collecting: list[Warned] = []
-_shown: set[Place] = set()
+_reported: set[Place] = set()
 
 
 @contextmanager
 def collected() -> Iterator[Warned]:
     """Collect warnings, all that no filter hides, in place of showing them."""
-    here: Warned = {}
+    records: Warned = {}
 
-    def note(message: Warning | str, category: type[Warning], filename: str, lineno: int, *more: object) -> None:
+    def note(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object) -> None:
         text = said(message) if isinstance(message, Warning) else f"{category.__name__}: {message}"
-        _add(here, {Place(category.__name__, filename, lineno): (text, 1)})
+        _add(records, {Place(category.__name__, filename, lineno): (text, 1)})
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", append=True)  # Python forgets what it has shown, and would show it again
         warnings.showwarning = note  # type: ignore[assignment]
-        _collecting.append(here)
+        _collecting.append(records)
         try:
-            yield here
+            yield records
         finally:
             _collecting.pop()
 
@@ -50,8 +50,8 @@ def receive(warned: Warned) -> None:
     if _collecting:
         _add(_collecting[-1], warned)
         return
-    new = {place: about for place, about in warned.items() if place not in _shown}
-    _shown.update(new)
+    new = {place: record for place, record in warned.items() if place not in _reported}
+    _reported.update(new)
     for line in lines(new) if sys.stderr is not None else ():
         print(f"overclaim: {line}", file=sys.stderr)
 
@@ -60,11 +60,11 @@ def lines(warned: Warned) -> list[str]:
     """Return a line for each place."""
     return [
         f"warning: {text} ({place.file}:{place.line}){f', {times:,} times' if times > 1 else ''}"
-        for place, (text, times) in sorted(warned.items(), key=lambda one: (one[0].file, one[0].line))
+        for place, (text, times) in sorted(warned.items(), key=lambda item: (item[0].file, item[0].line))
     ]
 
 
-def _add(known: Warned, more: Warned) -> None:
-    for place, (text, times) in more.items():
-        first, before = known.get(place, (text, 0))
-        known[place] = first, before + times
+def _add(total: Warned, warned: Warned) -> None:
+    for place, (text, times) in warned.items():
+        first, before = total.get(place, (text, 0))
+        total[place] = first, before + times

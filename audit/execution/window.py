@@ -9,9 +9,9 @@ from typing import Generic
 from .workers import Item, Result
 
 #: Tasks in flight for each worker, and how many times as many may be ahead of the oldest that is not finished.
-IN_FLIGHT, AHEAD = 4, 16
+IN_FLIGHT, MAX_LEAD = 4, 16
 #: Tasks become smaller towards the end, so that workers end together, down to this share of what they should take.
-LEAST = 0.05
+MIN_SHARE = 0.05
 
 
 class Window(Generic[Item, Result]):
@@ -32,27 +32,27 @@ class Window(Generic[Item, Result]):
 
     def take(self, running: int, workers: int) -> list[range]:
         """Return what to send now, as ranges of items: nothing while enough is running or too much came early."""
-        most = IN_FLIGHT * max(1, workers)
+        max_tasks = IN_FLIGHT * max(1, workers)
         spans: list[range] = []
-        if running > most // 2:
+        if running > max_tasks // 2:
             return spans
-        while len(spans) + running < most:
+        while len(spans) + running < max_tasks:
             if self._again:
                 spans.append(self._again.popleft())
-            elif self._fresh < len(self.items) and len(spans) + running + len(self._early) < AHEAD * most:
-                end = self._fresh + self._size(len(self.items) - self._fresh, most)
+            elif self._fresh < len(self.items) and len(spans) + running + len(self._early) < MAX_LEAD * max_tasks:
+                end = self._fresh + self._size(len(self.items) - self._fresh, max_tasks)
                 spans.append(range(self._fresh, end))
                 self._fresh = end
             else:
                 break
         return spans
 
-    def _size(self, fresh: int, most: int) -> int:
+    def _size(self, n_left: int, max_tasks: int) -> int:
         """Return how many items the next task has: as its seconds allow, and fewer towards the end."""
         if not self._cost:
             return 1
-        fit = self.seconds / self._cost
-        return min(fresh, max(1, int(min(fit, max(fresh / most, LEAST * fit)))))
+        n_affordable = self.seconds / self._cost
+        return min(n_left, max(1, int(min(n_affordable, max(n_left / max_tasks, MIN_SHARE * n_affordable)))))
 
     def put(self, span: range, results: list[Result], seconds: float) -> None:
         """Take the results of a task in, and how long it took."""

@@ -39,9 +39,9 @@ class Machines(Protocol):
 
 
 #: Items under way that a terminal names.
-MOST_NAMED = 3
+MAX_NAMED = 3
 #: The variable by which Python leaves the current folder out, and a value that only we give it.
-SAFE, OURS = "PYTHONSAFEPATH", "overclaim"
+SAFE, SAFE_MARK = "PYTHONSAFEPATH", "overclaim"
 #: Seconds that worker processes take to start; and between their looks whether who started them is there.
 START, WATCH = 1.0, 0.3
 #: What ends a command from outside, as far as the system has it.
@@ -51,7 +51,7 @@ DEAD = "a worker process died: the target ended it, or it was killed, as for wan
 #: The results that joblib's processes come to, as long as somebody holds them.
 _SENT: weakref.WeakSet[Any] = weakref.WeakSet()
 #: The streams that were told that a target is played in this process.
-_TOLD: weakref.WeakSet[object] = weakref.WeakSet()
+_NOTIFIED_STREAMS: weakref.WeakSet[object] = weakref.WeakSet()
 
 
 class DeadWorkerError(LearnerError):
@@ -96,7 +96,7 @@ def in_parallel(
     items: Sequence[Item],
     *,
     jobs: int = 1,
-    alike: bool = False,
+    equal_costs: bool = False,
     progress: str | None = None,
     cluster: Machines | None = None,
 ) -> Iterator[Result]:
@@ -106,7 +106,7 @@ def in_parallel(
     ----------
     jobs : int
         Processes of this machine; 1 stays in this one.
-    alike : bool
+    equal_costs : bool
         The items take about the same time each: the first is computed here, and tells whether the others are worth
         the start of processes.
     progress : str or None
@@ -120,7 +120,7 @@ def in_parallel(
     elif jobs == 1 or len(items) < 2:
         results = map(task, items)
     else:
-        results = (_tried if alike else _on_processes)(task, items, jobs)
+        results = (_tried if equal_costs else _on_processes)(task, items, jobs)
     yield from with_bar(results, len(items), progress)
 
 
@@ -155,16 +155,16 @@ def as_completed(
     left = TimeLeft({place: costs[place] for place in order}, jobs, time.monotonic())
     results = map(partial(_numbered, task), numbered) if jobs == 1 else _unordered(task, numbered, jobs)
 
-    def under_way(done: int) -> str:
+    def under_way(n_done: int) -> str:
         running = [names[place] for place in left.begun] if names else []
-        more = f" and {len(running) - MOST_NAMED} more" if len(running) > MOST_NAMED else ""
-        return f"[{done}/{len(items)}] {', '.join(running[:MOST_NAMED])}{more}".rstrip()
+        suffix = f" and {len(running) - MAX_NAMED} more" if len(running) > MAX_NAMED else ""
+        return f"[{n_done}/{len(items)}] {', '.join(running[:MAX_NAMED])}{suffix}".rstrip()
 
-    def progress(one: tuple[int, Result]) -> tuple[float, float]:
-        seconds = left.after(one[0])
+    def progress(result: tuple[int, Result]) -> tuple[float, float]:
+        seconds = left.after(result[0])
         return left.share, seconds
 
-    yield from with_bar(results, len(items), under_way if names else None, lambda one: line(one[1]), progress)
+    yield from with_bar(results, len(items), under_way if names else None, lambda result: line(result[1]), progress)
 
 
 def _numbered(task: Callable[[Item], Result], item: tuple[int, Item]) -> tuple[int, Result]:
@@ -172,23 +172,23 @@ def _numbered(task: Callable[[Item], Result], item: tuple[int, Item]) -> tuple[i
 
 
 def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:
-    first, each = _timed(task, items[0])
-    done = [first]
-    if START / len(items) < each < START and len(items) > 2:
+    first, cost = _timed(task, items[0])
+    results = [first]
+    if START / len(items) < cost < START and len(items) > 2:
         # The first of all may have loaded what the others need too.
-        second, again = _timed(task, items[1])
-        done, each = [first, second], min(each, again)
-    left = items[len(done) :]
-    if each * len(left) <= START:
-        return chain(done, map(task, left))
-    mine = int(START / each)  # computed here while the processes start
-    others = _on_processes(task, left[mine:], jobs)
-    return chain(done, map(task, left[:mine]), others)
+        second, second_cost = _timed(task, items[1])
+        results, cost = [first, second], min(cost, second_cost)
+    left = items[len(results) :]
+    if cost * len(left) <= START:
+        return chain(results, map(task, left))
+    n_local = int(START / cost)  # computed here while the processes start
+    remote = _on_processes(task, left[n_local:], jobs)
+    return chain(results, map(task, left[:n_local]), remote)
 
 
 def _timed(task: Callable[[Item], Result], item: Item) -> tuple[Result, float]:
-    began = time.perf_counter()
-    return task(item), time.perf_counter() - began
+    start = time.perf_counter()
+    return task(item), time.perf_counter() - start
 
 
 def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
@@ -198,13 +198,13 @@ def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: i
     finished = _sent(task, items, jobs, return_as="generator")
 
     def results() -> Iterator[Result]:
-        done = 0
+        n_done = 0
         try:
-            for one in finished:
-                yield one
-                done += 1
+            for result in finished:
+                yield result
+                n_done += 1
         except _UnreadableError:
-            yield from _here(task, items[done:])
+            yield from _here(task, items[n_done:])
 
     return results()
 
@@ -217,9 +217,9 @@ def _unordered(
     count = partial(_numbered, task)
     if _travels(task):
         try:
-            for one in _sent(count, items, jobs, return_as="generator_unordered", batch_size=1):
-                seen.add(one[0])
-                yield one
+            for result in _sent(count, items, jobs, return_as="generator_unordered", batch_size=1):
+                seen.add(result[0])
+                yield result
             return
         except _UnreadableError:
             pass
@@ -240,7 +240,7 @@ def ignore_harmless_warnings() -> None:
         warnings.filterwarnings("ignore", harmless, UserWarning)
 
 
-def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **how: object) -> Iterator[Result]:
+def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **options: object) -> Iterator[Result]:
     """Return the results that joblib's processes come to."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -248,15 +248,15 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
     ignore_harmless_warnings()
     folder, task = os.getcwd(), partial(with_handling, handling_of_target(), task)
     with _starting():
-        parallel = Parallel(n_jobs=jobs, backend=_watching(), **how)
+        parallel = Parallel(n_jobs=jobs, backend=_watching(), **options)
         finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
         _SENT.add(finished)
         _end_with_python()
 
     def results() -> Iterator[Result]:
         try:
-            for one in finished:
-                yield _received(one)
+            for result in finished:
+                yield _received(result)
         except BrokenProcessPool as error:
             if "un-serialize" in str(error):
                 raise _UnreadableError from None
@@ -274,11 +274,11 @@ def _end_with_python() -> None:
     """
 
     def end() -> None:
-        usual = threading.excepthook
+        hook = threading.excepthook
 
-        def of_others(about: threading.ExceptHookArgs) -> None:
-            if about.thread is None or about.thread.name != "ExecutorManagerThread":
-                usual(about)
+        def of_others(args: threading.ExceptHookArgs) -> None:
+            if args.thread is None or args.thread.name != "ExecutorManagerThread":
+                hook(args)
 
         threading.excepthook = of_others
         for finished in list(_SENT):
@@ -295,17 +295,17 @@ def _starting() -> Iterator[None]:
     hears it, and a request to end, after this block, and ends them: half started, it could not.
     """
     before = os.environ.get(SAFE)
-    os.environ[SAFE] = before or OURS
-    heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS) if hasattr(signal, "pthread_sigmask") else None
+    os.environ[SAFE] = before or SAFE_MARK
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS) if hasattr(signal, "pthread_sigmask") else None
     try:
-        if heard is not None:
+        if mask is not None:
             _start_trackers()
         yield
     finally:
         if before is None:
             del os.environ[SAFE]
-        if heard is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, heard)
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _start_trackers() -> None:
@@ -323,8 +323,8 @@ def _start_trackers() -> None:
 
 def _here(task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """Yield the results, computed in this process, and say so once."""
-    if sys.stderr is not None and sys.stderr not in _TOLD:
-        _TOLD.add(sys.stderr)
+    if sys.stderr is not None and sys.stderr not in _NOTIFIED_STREAMS:
+        _NOTIFIED_STREAMS.add(sys.stderr)
         print("overclaim: the target cannot be sent to other processes: it is played in this one", file=sys.stderr)
     return map(task, items)
 
@@ -345,7 +345,7 @@ def _travels(task: Callable[..., object]) -> bool:
 def _in_worker(folder: str, task: Callable[[Item], Result], item: Item) -> tuple[Result | Failed, Warned]:
     """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
     keep_own_names()  # the folders of targets came with the path
-    if os.environ.get(SAFE) == OURS:  # not for what audited code starts
+    if os.environ.get(SAFE) == SAFE_MARK:  # not for what audited code starts
         del os.environ[SAFE]
     os.chdir(folder)  # without a look at the current one, which may be gone
     with collected() as warned:

@@ -230,7 +230,7 @@ class _Attacks(Generic[Worlds, Played]):
         choice, audit = self.of(epoch), self.game.audit
         task = partial(_guess, self.game.scorer(choice), choice.event, frozenset(number for number, _ in learned))
         for (number, _), guesses_of_block in zip(
-            numbered, in_parallel(task, numbered, jobs=audit.execution.jobs, alike=True), strict=True
+            numbered, in_parallel(task, numbered, jobs=audit.execution.jobs, equal_costs=True), strict=True
         ):
             if guesses_of_block.played is not None:
                 self.seen[number] = guesses_of_block.played

@@ -13,7 +13,7 @@ from ...learners.blame import blaming, extra_or_reason, name_of
 from ...learners.scalar import is_mechanism
 from ...mechanisms.claim import Claim
 from ...mechanisms.global_random import restored
-from ..execution.execution import HERE, Budget, Execution
+from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..execution.progress import stage
 from ..play.run_by_run import played_alone
 from ..play.unseeded import digest_of
@@ -74,7 +74,7 @@ def audited(
     target: object,
     claim: Claim,
     budget: Budget,
-    execution: Execution = HERE,
+    execution: Execution = IN_PROCESS,
     given: Given | None = None,
     read: Reader | None = None,
 ) -> Result:

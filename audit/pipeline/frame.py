@@ -16,7 +16,7 @@ from ...errors import about, hinted
 from ...learners.blame import MissingExtra
 from ...mechanisms.claim import Claim
 from ..attacks.protocol import FittedAttack
-from ..execution.execution import HERE, Budget, Execution, Json
+from ..execution.execution import IN_PROCESS, Budget, Execution, Json
 from ..execution.progress import stage
 from ..execution.workers import in_parallel
 from ..play.mechanism_runs import DataPair
@@ -65,7 +65,7 @@ class Audit(ABC):
 
     claim: Claim
     budget: Budget
-    execution: Execution = HERE
+    execution: Execution = IN_PROCESS
 
     @abstractmethod
     def choose(self, options: Sequence[Any]) -> tuple[Choice, int]:
@@ -172,7 +172,7 @@ class Audit(ABC):
             partial(_sum_of_blocks, self.counter(choice), runs),
             missing,
             jobs=self.execution.jobs,
-            alike=True,
+            equal_costs=True,
             progress=f"counting {runs:,} runs" if self.execution.progress else None,
             cluster=self.execution.cluster,
         )

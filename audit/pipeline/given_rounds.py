@@ -121,7 +121,7 @@ def read_rounds(learner: object, claim: Claim, budget: Budget, execution: Execut
     drawn: Any = {"global_random": given.global_random, "os_random": given.os_random}
     built = as_learner(learner, arms=arms, rounds=rounds, **drawn)
     check_surface(built, claim)
-    played = player_of(built, claim, alone=alone)
+    played = player_of(built, claim, run_by_run=alone)
     if given.losses_alone:
         worlds: dict[str, Any] = {"pairs": _sequences_of(pairs, built, claim, rounds)}
     else:

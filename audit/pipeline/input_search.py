@@ -227,7 +227,7 @@ class _Search:
         pairs = {one.index: one.pair for one in alive}
         play = partial(_attempt, audit.limited, audit.budget.seed, pairs)
         todo = [(one.index, one.blocks, each) for one in alive]
-        shown = list(in_parallel(play, todo, jobs=audit.execution.jobs, alike=True))
+        shown = list(in_parallel(play, todo, jobs=audit.execution.jobs, equal_costs=True))
         for one, sample in zip(alive, shown, strict=True):
             self.tried += one.blocks == 0
             one.blocks += 1

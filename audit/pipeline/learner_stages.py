@@ -290,7 +290,7 @@ class LearnerAudit(Audit):
         self, pair: Pair, index: int, stage: Stage, numbered: Sequence[tuple[int, int]]
     ) -> Iterator[Transcripts]:
         """Yield the transcripts of some blocks."""
-        return in_parallel(self.player(pair, index, stage), numbered, jobs=self.execution.jobs, alike=True)
+        return in_parallel(self.player(pair, index, stage), numbered, jobs=self.execution.jobs, equal_costs=True)
 
     def player(
         self, pair: Pair, index: int, stage: Stage, share: float = 0.5

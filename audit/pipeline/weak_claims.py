@@ -150,7 +150,7 @@ class _Choosing:
     def _scores(self, scorers: Sequence[_Scorer], index: int, draws: int) -> list[list[Floats]]:
         """Return each attack's scores of fresh coupled runs, the left world's first; nothing else of them is kept."""
         task = partial(_scored_block, self.mechanism, self.audit.budget.seed, index, scorers)
-        shown = list(in_parallel(task, list(blocks(draws)), jobs=self.audit.execution.jobs, alike=True))
+        shown = list(in_parallel(task, list(blocks(draws)), jobs=self.audit.execution.jobs, equal_costs=True))
         return [
             [np.concatenate([one[i][k][side] for side in (0, 1) for one in shown]) for k in range(len(scorer.fitted))]
             for i, scorer in enumerate(scorers)

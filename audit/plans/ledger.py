@@ -21,7 +21,7 @@ from typing import Any
 from ...errors import hinted
 from ..execution.execution import Json
 from ..execution.provenance import changed, digest_with_imports, environment, loaded_files, own_code, packages
-from ..play.transcripts import BLOCK, MOST_TOGETHER
+from ..play.transcripts import BLOCK, MAX_TOGETHER
 from ..statistics.events import Counts
 from .plan import Plan
 from .score_files import digest_of
@@ -67,7 +67,7 @@ def fingerprint(plan: Plan) -> str:
     texts = {place: digest_with_imports(place) for place in {_place(task) for task in plan.tasks} if place}
     tasks = [_task_facts(task) | {"text": texts.get(_place(task), "")} for task in plan.tasks]
     facts = {"tasks": tasks, "seed": plan.seed, "confidence": plan.confidence, "alpha": plan.report_alpha}
-    facts |= {"block": [BLOCK, MOST_TOGETHER], "regret": [vars(task) for task in plan.regret]}
+    facts |= {"block": [BLOCK, MAX_TOGETHER], "regret": [vars(task) for task in plan.regret]}
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=repr).encode()).hexdigest()
 
 

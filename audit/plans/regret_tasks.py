@@ -11,11 +11,11 @@ from ...learners.catalogue.entries import Entry, Setting, entries, lookup
 from ...learners.scalar import arms_of, is_mechanism
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
-from ..execution.execution import HERE, Budget, Execution
+from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
-from ..regret.measurement import FEWEST_RUNS, Played, Regret, RegretJson, play_sequences, regrets
-from ..regret.regret_audit import FOUND, audit_regret, says_something
+from ..regret.measurement import MIN_RUNS, Played, Regret, RegretJson, play_sequences, regrets
+from ..regret.regret_audit import SEARCH_RESULT, audit_regret, says_something
 from .targets import learners_only, losses_given_once, parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
@@ -41,7 +41,7 @@ class RegretTask:
     parameters: Mapping[str, object] = field(default_factory=dict)
     spare: bool = False  # whether fewer runs are played of a bound that is VACUOUS whatever they are
 
-    def measure(self, execution: Execution = HERE) -> RegretJson:
+    def measure(self, execution: Execution = IN_PROCESS) -> RegretJson:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
         if self.bound is not None:
             learner, setting, own = regret_setting(self.target, self.rounds, self.arms, self.losses, self.parameters)
@@ -50,12 +50,12 @@ class RegretTask:
         entry = lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
         if self.spare and not says_something(entry, setting, self.budget):
-            fewer = replace(self.budget, runs=max(FEWEST_RUNS, self.budget.runs // SPARED))
+            fewer = replace(self.budget, runs=max(MIN_RUNS, self.budget.runs // SPARED))
             return replace(self, budget=fewer, spare=False).measure(execution)
         audit = audit_regret(entry, setting, self.budget, execution, search_where_binding=True)
-        listed = len(audit.means) - (audit.found is not None)
+        listed = len(audit.means) - (audit.adversary is not None)
         played = audit.plays.get(self.rounds // 4, ())[:listed]
-        found = audit.found if audit.sequence == FOUND else None  # else the worst is a listed one
+        found = audit.adversary if audit.sequence == SEARCH_RESULT else None  # else the worst is a listed one
         price = self._price(entry, execution, {setting.epsilon: played})
         means, intervals = [one.mean for one in price], [list(one.interval) for one in price]
         return {

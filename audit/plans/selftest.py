@@ -13,7 +13,7 @@ from ...learners.planted import planted_learners, planted_regret, plants
 from ...learners.protocol import LearnerError
 from ...learners.scalar import as_learner
 from ...mechanisms.claim import Claim
-from ..execution.execution import HERE, Budget, Execution, seed_beyond
+from ..execution.execution import IN_PROCESS, Budget, Execution, seed_beyond
 from ..execution.workers import in_parallel
 from ..pipeline.audited import audited
 from ..pipeline.given import Given
@@ -74,7 +74,7 @@ class SelfTestResult:
         return self.outcome in ("CAUGHT", "QUIET")
 
 
-def selftest(execution: Execution = HERE, *, seed: int = 0, sound: bool = True) -> list[SelfTestResult]:
+def selftest(execution: Execution = IN_PROCESS, *, seed: int = 0, sound: bool = True) -> list[SelfTestResult]:
     """Audit every planted bug and, unless `sound` is false, every sound original; but what a memory holds."""
     items, memory = [item for item in _items() if sound or item[1]], execution.memory
     kept = {item: memory.recall_stage(repr(item)) if memory is not None else None for item in items}

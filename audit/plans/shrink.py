@@ -14,7 +14,7 @@ import numpy as np
 from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
 from ...mechanisms.claim import Claim
-from ..execution.execution import HERE, Budget, Execution, seed_beyond
+from ..execution.execution import IN_PROCESS, Budget, Execution, seed_beyond
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
 from ..pipeline.audited import audited
@@ -51,7 +51,7 @@ HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
 Build = Callable[[Pair], tuple[Learner, Claim]]
 
 
-def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> ShrunkWitness | None:
+def shrink_task(task: Task, result: Result, execution: Execution = IN_PROCESS) -> ShrunkWitness | None:
     """Shrink the witness of a falsified task; None if it was not falsified, or is that of a mechanism.
 
     Where nothing smaller certifies, the audit's own witness is returned with its own certificate.
@@ -124,7 +124,7 @@ def shrink(
     build: Build,
     pair: Pair,
     budget: Budget = BUDGET,
-    execution: Execution = HERE,
+    execution: Execution = IN_PROCESS,
 ) -> ShrunkWitness | None:
     """Return the smallest pair found on which the claim is still falsified; None if no smaller one certifies.
 

@@ -25,7 +25,7 @@ from ...mechanisms.relation import Relation
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
 from ..canaries.score_audit import concluded
 from ..canaries.training_audit import audit_training, is_training
-from ..execution.execution import HERE, Execution
+from ..execution.execution import IN_PROCESS, Execution
 from ..pipeline.audited import Reader, audited
 from ..pipeline.blind_spot_search import Weakening
 from ..pipeline.given import Given
@@ -390,7 +390,7 @@ class Prepared:
     searched_inputs: object = None  # the strategy of its inputs
     noise_set_by: Sequence[str] = ()  # options of the claim that set its noise too, to another than the usual
 
-    def audit(self, execution: Execution = HERE, *, shrink: bool = False) -> Result:
+    def audit(self, execution: Execution = IN_PROCESS, *, shrink: bool = False) -> Result:
         """Run the audit; where inputs are searched, shrink those that falsify."""
         if self.task.of_scores:
             return concluded(self.target, self.claim, self.task.budget, time.perf_counter())
@@ -440,7 +440,7 @@ class Prepared:
     def played(self) -> Any:
         """What is called: the learner or mechanism, without a generator where it is not asked for one."""
         if self.of_sequences:
-            player = player_of(self.target, self.claim, alone=self.run_by_run)
+            player = player_of(self.target, self.claim, run_by_run=self.run_by_run)
             return Unseeded(player) if self.task.os_random else player
         read = self.target if self.task.attributes is None else WithAttributes(self.target, self.task.attributes)
         read = OnGlobals(read) if self.task.global_random and self.is_mechanism else read

@@ -21,13 +21,17 @@ class AttributesError(LearnerError):
     """What a mechanism returned has not the attributes that are asked for: it raised nothing itself."""
 
 
-def check_attributes(asked: object) -> None:
+def check_attributes(attributes: object) -> None:
     """Raise ValueError unless attributes are asked for by a word that is known, by their names, or not at all."""
-    names = asked if isinstance(asked, list | tuple) else [asked]
-    if asked is None or asked in (FITTED, ALL):
+    names = attributes if isinstance(attributes, list | tuple) else [attributes]
+    if attributes is None or attributes in (FITTED, ALL):
         return
-    if isinstance(asked, str) or not names or not all(isinstance(name, str) and name.isidentifier() for name in names):
-        raise must_be("attributes", "fitted, all, or names of attributes", asked)
+    if (
+        isinstance(attributes, str)
+        or not names
+        or not all(isinstance(name, str) and name.isidentifier() for name in names)
+    ):
+        raise must_be("attributes", "fitted, all, or names of attributes", attributes)
 
 
 class WithAttributes:
@@ -36,36 +40,38 @@ class WithAttributes:
     Parameters
     ----------
     mechanism : callable
-    asked : "fitted", "all" or names
+    attributes : "fitted", "all" or names
     """
 
     batched = False
 
-    def __init__(self, mechanism: Callable[..., object], asked: str | Sequence[str]) -> None:
-        check_attributes(asked)
+    def __init__(self, mechanism: Callable[..., object], attributes: str | Sequence[str]) -> None:
+        check_attributes(attributes)
         if getattr(mechanism, "batched", False):
             raise ValueError("attributes are read of mechanisms that are called run by run, not of batched ones")
-        self.asked, self.mechanism = asked, mechanism
+        self.attributes, self.mechanism = attributes, mechanism
         self.__wrapped__ = mechanism  # what a signature is read from
         self.__name__ = name_of(mechanism)
 
-    def __call__(self, *words: object) -> dict[str, object]:
+    def __call__(self, *arguments: object) -> dict[str, object]:
         """Answer once."""
-        return self._read(self.mechanism(*words), "the output")
+        return self._read(self.mechanism(*arguments), "the output")
 
-    def _read(self, thing: object, where: str) -> dict[str, object]:
-        if isinstance(self.asked, str):
-            known = _attributes(thing, where)
-            names = [name for name in known if not name.startswith("_")]
-            names = [name for name in names if name.endswith("_")] if self.asked == FITTED else names
+    def _read(self, output: object, where: str) -> dict[str, object]:
+        if isinstance(self.attributes, str):
+            values = _attributes(output, where)
+            names = [name for name in values if not name.startswith("_")]
+            names = [name for name in names if name.endswith("_")] if self.attributes == FITTED else names
             if not names:
-                raise AttributesError(f"{where}, {type(thing).__name__}, has no attributes that are {self.asked}")
+                raise AttributesError(
+                    f"{where}, {type(output).__name__}, has no attributes that are {self.attributes}"
+                )
         else:
-            names = list(self.asked)
-            missing = [name for name in names if not hasattr(thing, name)]
+            names = list(self.attributes)
+            missing = [name for name in names if not hasattr(output, name)]
             if missing:
-                raise AttributesError(f"{where}, {type(thing).__name__}, has no attribute {missing[0]!r}")
-        return {name: self._value(getattr(thing, name), f"{where}.{name}") for name in names}
+                raise AttributesError(f"{where}, {type(output).__name__}, has no attribute {missing[0]!r}")
+        return {name: self._value(getattr(output, name), f"{where}.{name}") for name in names}
 
     def _value(self, value: object, where: str) -> object:
         """Return an attribute; objects within as dictionaries, where no names were given."""
@@ -77,21 +83,21 @@ class WithAttributes:
         if _is_readable(value):
             list(scalars(value))
             return value
-        if isinstance(self.asked, str) and hasattr(value, "__dict__") and not callable(value):
+        if isinstance(self.attributes, str) and hasattr(value, "__dict__") and not callable(value):
             return self._read(value, where)
         raise AttributesError(
             f"{where} cannot be read, {type(value).__name__}: name attributes that hold numbers, texts or arrays"
         )
 
 
-def _attributes(thing: object, where: str) -> dict[str, object]:
-    if not hasattr(thing, "__dict__"):
-        raise AttributesError(f"{where} is no object with attributes: {thing!r:.80}")
-    return dict(vars(thing))
+def _attributes(output: object, where: str) -> dict[str, object]:
+    if not hasattr(output, "__dict__"):
+        raise AttributesError(f"{where} is no object with attributes: {output!r:.80}")
+    return dict(vars(output))
 
 
 def _is_readable(value: object) -> bool:
     """Tell whether a value is an output by itself: a number, a text, a set, None, or what turns into a list."""
-    plain = value is None or isinstance(value, str | bytes | Number | set | frozenset)
+    is_simple = value is None or isinstance(value, str | bytes | Number | set | frozenset)
     listed = any(hasattr(value, name) for name in ("tolist", "tocoo", "__array__"))
-    return plain or listed or is_columnar(value) or is_frame(value)
+    return is_simple or listed or is_columnar(value) or is_frame(value)

@@ -17,9 +17,9 @@ from ...errors import must_be
 from ...learners.blame import name_of
 
 #: The least seconds between two attempts to interrupt a call.
-AGAIN = 0.05
+MIN_INTERVAL = 0.05
 #: The most seconds that a timer is set to, which every system can count.
-LONGEST = 1e6
+MAX_TIMER = 1e6
 
 
 class SlowCallError(BaseException):
@@ -54,12 +54,12 @@ class Limited:
         self.batched = getattr(mechanism, "batched", False)
         self.__name__ = name_of(mechanism)
 
-    def __call__(self, *words: object) -> object:
+    def __call__(self, *arguments: object) -> object:
         """Answer."""
-        began = time.process_time()
+        start = time.process_time()
         with _timer(self.seconds):
-            output = self.mechanism(*words)
-        if time.process_time() - began > self.seconds:
+            output = self.mechanism(*arguments)
+        if time.process_time() - start > self.seconds:
             raise SlowCallError(self.seconds)
         return output
 
@@ -76,12 +76,12 @@ def _timer(seconds: float) -> Iterator[None]:
 
     handler = signal.signal(signal.SIGPROF, interrupt)
     # The timer repeats, because an exception that is raised inside a callback (as of the garbage collector) is lost.
-    first = min(seconds, LONGEST)
-    left, every = signal.setitimer(signal.ITIMER_PROF, first, max(first, AGAIN))
+    first = min(seconds, MAX_TIMER)
+    left, interval = signal.setitimer(signal.ITIMER_PROF, first, max(first, MIN_INTERVAL))
     try:
         yield
     finally:
         try:
-            signal.setitimer(signal.ITIMER_PROF, left, every)
+            signal.setitimer(signal.ITIMER_PROF, left, interval)
         finally:  # an interrupt may arrive while the timer is being reset
             signal.signal(signal.SIGPROF, handler)

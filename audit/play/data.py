@@ -55,8 +55,8 @@ def to_json(data: Any) -> Any:
     if type(data) is list:
         return [to_json(part) for part in data]
     if type(data) is dict:
-        plain = all(type(key) is str and not key.startswith("$") for key in data)
-        if plain:
+        has_plain_keys = all(type(key) is str and not key.startswith("$") for key in data)
+        if has_plain_keys:
             return {key: to_json(value) for key, value in data.items()}
         return {"$map": [[to_json(key), to_json(value)] for key, value in data.items()]}
     if type(data) is tuple:
@@ -104,8 +104,8 @@ def _column(column: Any) -> dict[str, object]:
 def _labels(data: Any) -> dict[str, object]:
     """Return the labels of the rows, where they are more than the rows' numbers."""
     rows = data.index
-    plain = rows.dtype.kind == "i" and rows.tolist() == list(range(len(rows)))
-    return {} if plain else {"index": _column(rows)}
+    is_default = rows.dtype.kind == "i" and rows.tolist() == list(range(len(rows)))
+    return {} if is_default else {"index": _column(rows)}
 
 
 def _plain(value: Any) -> object:

@@ -19,18 +19,18 @@ EXACT = Context(prec=200)
 Path = tuple[Any, ...]
 
 
-def numbers_of(form: Any, path: Path = (), held: bool = True) -> Iterator[tuple[Path, Decimal]]:
+def numbers_of(form: Any, path: Path = (), of_data: bool = True) -> Iterator[tuple[Path, Decimal]]:
     """Yield the place and the value, as it is printed, of each finite number in a record's form of data."""
     if isinstance(form, list):
         for i, part in enumerate(form):
-            yield from numbers_of(part, (*path, i), held)
+            yield from numbers_of(part, (*path, i), of_data)
     elif isinstance(form, dict):
         for name, part in form.items():
-            of_data = held and (name in _HOLDERS or not name.startswith("$") or name in ("$tuple", "$map"))
+            part_of_data = of_data and (name in _HOLDERS or not name.startswith("$") or name in ("$tuple", "$map"))
             if path and path[-1] in _HOLDERS and name not in ("data", "columns"):
                 continue
-            yield from numbers_of(part, (*path, name), of_data)
-    elif held and type(form) in (int, float) and math.isfinite(form):
+            yield from numbers_of(part, (*path, name), part_of_data)
+    elif of_data and type(form) in (int, float) and math.isfinite(form):
         yield path, Decimal(repr(form))
 
 
@@ -39,11 +39,14 @@ def distance_fault(relation: Relation, left: Any, right: Any) -> str:
 
     The distance is of the numbers as they are printed: `Decimal(repr(x))`.
     """
-    ours, theirs = dict(numbers_of(left)), dict(numbers_of(right))
-    if ours.keys() != theirs.keys() or with_numbers(left, {}, blank=True) != with_numbers(right, {}, blank=True):
+    left_numbers, right_numbers = dict(numbers_of(left)), dict(numbers_of(right))
+    left_blank, right_blank = (with_numbers(form, {}, blank=True) for form in (left, right))
+    if left_numbers.keys() != right_numbers.keys() or left_blank != right_blank:
         return "they differ in more than their numbers"
-    far = _norm(relation, [abs(ours[path] - theirs[path]) for path in ours])
-    return "" if far <= Decimal(relation.distance) else f"their distance is {far:.6}, more than {relation.distance}"
+    distance = _norm(relation, [abs(left_numbers[path] - right_numbers[path]) for path in left_numbers])
+    if distance <= Decimal(relation.distance):
+        return ""
+    return f"their distance is {distance:.6}, more than {relation.distance}"
 
 
 def _norm(relation: Relation, moves: Sequence[Decimal]) -> Decimal:
@@ -58,7 +61,7 @@ def _norm(relation: Relation, moves: Sequence[Decimal]) -> Decimal:
     return max(moves, default=Decimal(0))
 
 
-def within(relation: Relation, mine: Any, other: Any) -> Any:
+def within(relation: Relation, losses: Any, other: Any) -> Any:
     """Return a round's losses moved towards others, by the largest distance of a relation or up to them.
 
     Raises
@@ -66,16 +69,16 @@ def within(relation: Relation, mine: Any, other: Any) -> Any:
     RelationError
         For losses that are no vectors of one length.
     """
-    if not isinstance(mine, list) or not isinstance(other, list) or len(mine) != len(other):
-        raise RelationError(f"{relation} applies to loss vectors of one length, got {mine!r:.40} and {other!r:.40}")
-    ours, theirs = ([Decimal(repr(float(x))) for x in side] for side in (mine, other))
-    gaps = [b - a for a, b in zip(ours, theirs, strict=True)]
-    far = [abs(gap) for gap in gaps]
-    most, size = Decimal(relation.distance), _norm(relation, far)
-    if size <= most:
+    if not isinstance(losses, list) or not isinstance(other, list) or len(losses) != len(other):
+        raise RelationError(f"{relation} applies to loss vectors of one length, got {losses!r:.40} and {other!r:.40}")
+    start, goal = ([Decimal(repr(float(x))) for x in side] for side in (losses, other))
+    gaps = [b - a for a, b in zip(start, goal, strict=True)]
+    moves = [abs(gap) for gap in gaps]
+    max_distance, size = Decimal(relation.distance), _norm(relation, moves)
+    if size <= max_distance:
         return other
-    share = SHORT.divide(most, size)
-    return [float(a + SHORT.multiply(gap, share)) for a, gap in zip(ours, gaps, strict=True)]
+    share = SHORT.divide(max_distance, size)
+    return [float(a + SHORT.multiply(gap, share)) for a, gap in zip(start, gaps, strict=True)]
 
 
 def kind_of(path: Path) -> Path:

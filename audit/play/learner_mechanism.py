@@ -51,7 +51,7 @@ class RoundsPair(DataPair):
     def own(self) -> frozenset[int]:
         """The rounds of whoever differs, in either world; where no users are named, the rounds that differ."""
         users = {user_of(world[t]) for world in (self.left, self.right) for t in self.places} - {None}
-        shared = [t for world in (self.left, self.right) for t, one in enumerate(world) if user_of(one) in users]
+        shared = [t for world in (self.left, self.right) for t, round_ in enumerate(world) if user_of(round_) in users]
         return frozenset([*self.places, *shared])
 
     def shows_nothing(self, view: View) -> bool:
@@ -165,10 +165,10 @@ class Block:
         """Raise LearnerError where a run plays another arm than its round offers."""
         for world, runs in zip(self.worlds, (self.left, ~self.left), strict=True):
             offered = arms_of_round(world[t])
-            if offered is not None and (wrong := runs & ~np.isin(played, offered)).any():
-                run = int(np.flatnonzero(wrong)[0])
-                one = f"must return one of the arms {offered} that are offered, got {played[run]}"
-                raise LearnerError(f"{name_of(self.learner)}.act {one} (round {t + 1}, run {run})")
+            if offered is not None and (violations := runs & ~np.isin(played, offered)).any():
+                run = int(np.flatnonzero(violations)[0])
+                problem = f"must return one of the arms {offered} that are offered, got {played[run]}"
+                raise LearnerError(f"{name_of(self.learner)}.act {problem} (round {t + 1}, run {run})")
 
     def feed(self, t: int, played: Actions) -> Floats:
         """Return what every run is told, in its own world."""

@@ -33,7 +33,7 @@ from .pairs import PairJson
 from .raising import takes
 
 #: Letters of an input that a message shows.
-_SHOWN = 200
+_MAX_LETTERS = 200
 
 
 class RefusedInputError(LearnerError):
@@ -69,7 +69,7 @@ class DataPair:
             except (UnreadableDataError, RecursionError) as error:
                 raise ValueError(f"the {side} input cannot be taken: {error}") from None
         if self.keys[0] == self.keys[1]:
-            raise ValueError(f"the two inputs must differ, both are {shown(to_json(self.left))[:_SHOWN]}")
+            raise ValueError(f"the two inputs must differ, both are {shown(to_json(self.left))[:_MAX_LETTERS]}")
 
     @cached_property
     def keys(self) -> tuple[str, str]:
@@ -108,7 +108,7 @@ class Sample:
 
 
 #: Outputs of these very types come back from bytes as they were.
-_PLAIN = (bool, int, float, str, type(None))
+_PLAIN_TYPES = (bool, int, float, str, type(None))
 
 
 def to_bytes(sample: Sample) -> bytes | None:
@@ -116,30 +116,30 @@ def to_bytes(sample: Sample) -> bytes | None:
     outputs = sample.outputs
     if not isinstance(outputs, np.ndarray):
         if all(type(output) is np.float64 for output in outputs):
-            kind, held = "numbers", np.array(outputs, dtype=np.float64)
+            kind, array = "numbers", np.array(outputs, dtype=np.float64)
         elif all(map(_is_plain, outputs)):
-            kind, held = "json", np.frombuffer(json.dumps(outputs).encode(), dtype=np.uint8)
+            kind, array = "json", np.frombuffer(json.dumps(outputs).encode(), dtype=np.uint8)
         else:
             return None
     else:
-        kind, held = "array", outputs
+        kind, array = "array", outputs
     file = io.BytesIO()
-    np.savez_compressed(file, kind=np.array(kind), outputs=held, left=sample.left)
+    np.savez_compressed(file, kind=np.array(kind), outputs=array, left=sample.left)
     return file.getvalue()
 
 
 def _is_plain(output: object) -> bool:
-    return type(output) in _PLAIN or (type(output) is list and all(map(_is_plain, output)))
+    return type(output) in _PLAIN_TYPES or (type(output) is list and all(map(_is_plain, output)))
 
 
 def from_bytes(data: bytes) -> Sample | None:
     """Return the runs that `to_bytes` wrote; None where the bytes are damaged."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            kind, held, left = str(arrays["kind"]), arrays["outputs"], arrays["left"]
+            kind, array, left = str(arrays["kind"]), arrays["outputs"], arrays["left"]
         if kind == "json":
-            return Sample(json.loads(held.tobytes()), left)
-        return Sample(held if kind == "array" else list(held), left)
+            return Sample(json.loads(array.tobytes()), left)
+        return Sample(array if kind == "array" else list(array), left)
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         return None
 
@@ -148,7 +148,7 @@ def some(outputs: Outputs, runs: NDArray[np.bool_]) -> Outputs:
     """Return the outputs of some of the runs."""
     if isinstance(outputs, np.ndarray):
         return outputs[..., runs]
-    return [output for output, taken in zip(outputs, runs.tolist(), strict=True) if taken]
+    return [output for output, in_runs in zip(outputs, runs.tolist(), strict=True) if in_runs]
 
 
 def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share: float = 0.5) -> Sample:
@@ -166,7 +166,10 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
     left = draws.labels(runs, share)
     if not getattr(mechanism, "batched", False):
         with at_play(mechanism)():
-            outputs = [called(mechanism, pair.left if here else pair.right, draws.generator) for here in left]
+            outputs = [
+                called(mechanism, pair.left if in_left_world else pair.right, draws.generator)
+                for in_left_world in left
+            ]
         return Sample(outputs, left)
     if getattr(mechanism, "in_step", False):
         return Sample(outputs_of(mechanism, (pair.left, pair.right), draws, runs, left), left)
@@ -174,18 +177,18 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
     in_left = int(left.sum())
     # A stream that the mechanism makes by name, or of the key, must not begin anew for the other world's runs.
     calls = (pair.left, draws, in_left), (pair.right, draws.continued(), runs - in_left)
-    halves = [outputs_of(mechanism, data, own, size) for data, own, size in calls if size]
+    halves = [outputs_of(mechanism, data, call_draws, size) for data, call_draws, size in calls if size]
     return Sample(join(halves), left)
 
 
-def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *more: object) -> Outputs:
+def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *labels: object) -> Outputs:
     """Return the outputs of some runs on one input; on both, where more says in which world each run is."""
     if not getattr(mechanism, "batched", False):
         with at_play(mechanism)():
             return [called(mechanism, data, draws.generator) for _ in range(runs)]
     with at_play(mechanism)():
-        outputs = called(mechanism, data, draws, runs, *more)
-    if more and isinstance(outputs, list):  # of a plain class, one output of any form for each run
+        outputs = called(mechanism, data, draws, runs, *labels)
+    if labels and isinstance(outputs, list):  # of a plain class, one output of any form for each run
         return outputs
     try:
         outputs = _array_of(outputs)
@@ -227,8 +230,8 @@ def paired_outputs_differ(mechanism: object, pair: DataPair, key: tuple[int, int
         Of the draws. What is called run by run has draws of its own for each run.
     """
     if getattr(mechanism, "in_step", False):
-        both, sides = (pair.left, pair.right), (np.ones(runs, dtype=bool), np.zeros(runs, dtype=bool))
-        left, right = (comparable(outputs_of(mechanism, both, Draws(*key, 0, block), runs, side)) for side in sides)
+        inputs, sides = (pair.left, pair.right), (np.ones(runs, dtype=bool), np.zeros(runs, dtype=bool))
+        left, right = (comparable(outputs_of(mechanism, inputs, Draws(*key, 0, block), runs, side)) for side in sides)
         return left != right
     sizes = [runs] if getattr(mechanism, "batched", False) else [1] * runs
     for part, size in enumerate(sizes):
@@ -240,7 +243,7 @@ def paired_outputs_differ(mechanism: object, pair: DataPair, key: tuple[int, int
     return False
 
 
-def called(mechanism: Any, data: object, *others: object) -> object:
+def called(mechanism: Any, data: object, *arguments: object) -> object:
     """Return what a mechanism answers on a copy of its input.
 
     Raises
@@ -249,7 +252,7 @@ def called(mechanism: Any, data: object, *others: object) -> object:
         If it raises, which names the input, or cannot be called so.
     """
     try:
-        return mechanism(copy.deepcopy(data), *others)
+        return mechanism(copy.deepcopy(data), *arguments)
     except KeyboardInterrupt:
         raise
     except AttributesError as error:
@@ -258,17 +261,17 @@ def called(mechanism: Any, data: object, *others: object) -> object:
         message = f"took more than {error.seconds:g} s of processor time on {_on(data)}"
         raise SlowInputError(f"{name_of(mechanism)} {message}") from None
     except BaseException as error:
-        if isinstance(error, TypeError) and not takes(mechanism, data, *others):
+        if isinstance(error, TypeError) and not takes(mechanism, data, *arguments):
             uncalled = LearnerError(f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}")
-            alone = "takes the data alone"
-            cures = f"{global_cure()}, and {alone}", f"{OS_CURE}, and {alone}"
+            advice = "takes the data alone"
+            cures = f"{global_cure()}, and {advice}", f"{OS_CURE}, and {advice}"
             raise hinted(uncalled, *cures) from None
         if isinstance(error, LearnerError):  # which says whose method raised what
             raise reworded(error, f"on {_on(data)}: {error}", RefusedInputError) from error
         kind, colon, message = said(error).partition(": ")
-        name, more = name_of(mechanism), generator_as(mechanism)
+        name, hint = name_of(mechanism), generator_as(mechanism)
         refusal = about(name, RefusedInputError(f"{name} raised {kind} on {_on(data)}{colon}{message}"))
-        raise placed(hinted(refusal, more), crash_place(error)) from error
+        raise placed(hinted(refusal, hint), crash_place(error)) from error
 
 
 def generator_as(mechanism: Callable[..., object]) -> str:
@@ -286,7 +289,7 @@ def generator_as(mechanism: Callable[..., object]) -> str:
 
 def _on(data: object) -> str:
     text = " ".join(repr(data).split())
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]}..."
 
 
 def join(parts: Sequence[Outputs]) -> Outputs:

@@ -31,12 +31,12 @@ from ...mechanisms.view import View
 World = Sequence[Loss | Adaptive] | NDArray[np.float64]
 
 
-def _world(given: ArrayLike | Sequence[Loss | Adaptive], side: str) -> World:
+def _world(losses_given: ArrayLike | Sequence[Loss | Adaptive], side: str) -> World:
     """Return the losses as a float array (rounds, arms), or as a tuple where some are convex functions."""
-    losses = cast("Sequence[object]", given)
+    losses = cast("Sequence[object]", losses_given)
     if len(losses) == 0:
         raise ValueError(f"a pair needs at least one round, got an empty {side} sequence")
-    rows_of_numbers = isinstance(given, np.ndarray) and given.dtype != object
+    rows_of_numbers = isinstance(losses_given, np.ndarray) and losses_given.dtype != object
     if not rows_of_numbers and any(_is_function(loss) for loss in losses):
         for t, loss in enumerate(losses):
             numbers = isinstance(loss, np.ndarray) and loss.ndim == 1 and loss.size and loss.dtype.kind in "iuf"
@@ -216,7 +216,7 @@ class Pair:
         radius : float
             Of a ball around 0 that holds the domain: convex losses must be 1-Lipschitz there.
         """
-        for function in {one for one in (*self.left, *self.right) if isinstance(one, Family | Switch)}:
+        for function in {loss for loss in (*self.left, *self.right) if isinstance(loss, Family | Switch)}:
             check_lipschitz(function, radius)
         for side, world in (("left", self.left), ("right", self.right)):
             for t, loss in enumerate(world):
@@ -267,10 +267,10 @@ def radius_of(learner: Learner) -> float:
     return float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
 
 
-def unlike(what: str, length: int, arms: int, unit: str = "length {}") -> ValueError:
+def unlike(subject: str, length: int, arms: int, unit: str = "length {}") -> ValueError:
     """Return the error that losses have another length than the learner has arms."""
     return hinted(
-        ValueError(f"{what} {unit.format(length)}, but the learner has {arms} arms"), f"give `arms={length}`"
+        ValueError(f"{subject} {unit.format(length)}, but the learner has {arms} arms"), f"give `arms={length}`"
     )
 
 
@@ -332,11 +332,11 @@ def extremes(claim: Claim, arms: int) -> tuple[float, float, Floats, Floats]:
 def differing_losses(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:
     """Return the extreme differing losses of one round: all coordinates together, opposed, and one alone."""
     low, high, contrast, single = extremes(claim, arms)
-    ones = np.ones(arms)
+    unit = np.ones(arms)
     if claim.neighbours == "zero-out":
-        return [(loss, 0 * ones) for loss in _distinct([high * ones, contrast, single, -contrast * (low < 0)])]
+        return [(loss, 0 * unit) for loss in _distinct([high * unit, contrast, single, -contrast * (low < 0)])]
     opposite = high + low
-    lefts = _distinct([high * ones, contrast, single])
+    lefts = _distinct([high * unit, contrast, single])
     pairs = [(left, opposite - left) for left in lefts]
     if claim.losses == "l1-ball":
         pairs.append((np.eye(arms)[0], -np.eye(arms)[0]))
@@ -344,8 +344,8 @@ def differing_losses(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:
 
 
 def _distinct(rows: list[Floats]) -> list[Floats]:
-    kept: list[Floats] = []
+    rows_kept: list[Floats] = []
     for row in rows:
-        if np.any(row) and not any(np.array_equal(row, other) for other in kept):
-            kept.append(row)
-    return kept
+        if np.any(row) and not any(np.array_equal(row, other) for other in rows_kept):
+            rows_kept.append(row)
+    return rows_kept

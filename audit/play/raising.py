@@ -42,13 +42,13 @@ class Outcomes:
         self.__wrapped__ = mechanism  # what a signature is read from
         self.__name__ = name_of(mechanism)
 
-    def __call__(self, *words: object) -> object:
+    def __call__(self, *arguments: object) -> object:
         """Answer once."""
         try:
-            return self.mechanism(*words)
+            return self.mechanism(*arguments)
         except Exception as error:
             outcome = outcome_of(error)
-            if outcome is None or (isinstance(error, TypeError) and not takes(self.mechanism, *words)):
+            if outcome is None or (isinstance(error, TypeError) and not takes(self.mechanism, *arguments)):
                 raise
             return outcome
 

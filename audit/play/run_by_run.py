@@ -72,7 +72,7 @@ def played_alone(claim: Claim, *, os_random: bool) -> bool:
     return os_random or claim.raising == "outcome"
 
 
-def player_of(learner: Learner, claim: Claim, *, alone: bool) -> LearnerMechanism | RunByRun:
+def player_of(learner: Learner, claim: Claim, *, run_by_run: bool) -> LearnerMechanism | RunByRun:
     """Return what plays a learner on a sequence of rounds: all runs at once, or each alone.
 
     Raises
@@ -80,7 +80,7 @@ def player_of(learner: Learner, claim: Claim, *, alone: bool) -> LearnerMechanis
     ValueError
         For a learner that plays many runs at once, or a view that depends on both inputs, where each is played alone.
     """
-    if not alone:
+    if not run_by_run:
         return LearnerMechanism(learner, claim.view)
     raising = claim.raising == "outcome"
     option = "raising" if raising else "os_random"

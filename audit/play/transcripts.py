@@ -23,7 +23,7 @@ from .pairs import Pair
 #: Runs in a block. It is part of the record: another size would draw other numbers.
 BLOCK = 8192
 #: Blocks that are certified as one task, at most.
-MOST_TOGETHER = 64
+MAX_TOGETHER = 64
 #: What is said of a learner that raised where its `observe` was never called: it may have needed a context.
 NO_CONTEXT = (
     "; it has a method observe, which plain losses never call: give inputs, or left and right, whose rounds have a "
@@ -63,8 +63,8 @@ class Transcripts:
         """Return what was played as numbers, (rounds, rows, runs): points, or of each arm but the first whether it."""
         if self.actions.ndim == 3:
             return np.asarray(self.actions, dtype=float)
-        shown: Floats = (self.actions[:, None] == np.arange(1, arms)[:, None]).astype(float)
-        return shown
+        is_arm: Floats = (self.actions[:, None] == np.arange(1, arms)[:, None]).astype(float)
+        return is_arm
 
     def __getitem__(self, runs: slice | NDArray[np.generic]) -> Transcripts:
         """Return the transcripts of some of the runs."""
@@ -137,8 +137,8 @@ def play(
         if actions and played.shape != actions[0].shape[1:]:
             raise LearnerError(f"act must return one shape, got {played.shape} in round {t + 1} and another before")
         if not actions:
-            kept = smallest_type(learner.arms) if played.ndim == 1 else np.float64
-            actions.append(np.empty((pair.rounds, *played.shape), dtype=kept))
+            dtype = smallest_type(learner.arms) if played.ndim == 1 else np.float64
+            actions.append(np.empty((pair.rounds, *played.shape), dtype=dtype))
         actions[0][t] = played
 
     def learned(t: int, state: object) -> None:
@@ -238,16 +238,16 @@ def check_actions(actions: object, arms: int, runs: int, t: int) -> None:
             raise LearnerError(f"act must return integer arms, got dtype {actions.dtype} in round {t + 1}")
         # Read as unsigned a negative number is too large as well.
         if actions.view(f"u{actions.itemsize}").max() >= arms:
-            outside = actions[(actions < 0) | (actions >= arms)][0]
-            raise LearnerError(f"act must return an arm in 0..{arms - 1}, got {outside} in round {t + 1}")
+            offender = actions[(actions < 0) | (actions >= arms)][0]
+            raise LearnerError(f"act must return an arm in 0..{arms - 1}, got {offender} in round {t + 1}")
     elif not np.isfinite(actions).all():
         raise LearnerError(f"act must return finite points, got a value that is not in round {t + 1}")
 
 
 def blocks(runs: int, numbers: range | None = None) -> list[tuple[int, int]]:
     """Return (block number, its runs) for `runs` runs in blocks of `BLOCK`; with `numbers`, for these only."""
-    every = range(-(-runs // BLOCK))
-    return [(i, min(BLOCK, runs - i * BLOCK)) for i in (every if numbers is None else numbers) if i in every]
+    indices = range(-(-runs // BLOCK))
+    return [(i, min(BLOCK, runs - i * BLOCK)) for i in (indices if numbers is None else numbers) if i in indices]
 
 
 def together(runs: int) -> int:
@@ -256,4 +256,4 @@ def together(runs: int) -> int:
     A thousand tasks suffice to share the work and to lose little by a kill, and in large audits one block is too short
     for the cost of a task and of a line in the ledger. It is part of the ledger, never of the record's counts.
     """
-    return min(MOST_TOGETHER, -(-runs // (BLOCK * 1024)))
+    return min(MAX_TOGETHER, -(-runs // (BLOCK * 1024)))

@@ -63,11 +63,13 @@ class Unseeded(CalledOneByOne):
 def _takes_data_alone(mechanism: Callable[..., object]) -> bool:
     """Tell whether one argument will do: what has a default, as in `lambda data, m=m: m(data)`, is no generator."""
     try:
-        known = list(inspect.signature(mechanism).parameters.values())
+        parameters = list(inspect.signature(mechanism).parameters.values())
     except (TypeError, ValueError):  # of a C extension: it is not told
         return True
-    places = [p for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return all(p.default is not p.empty for p in places[1:]) and all(p.kind is not p.VAR_POSITIONAL for p in known)
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return all(p.default is not p.empty for p in places[1:]) and all(
+        p.kind is not p.VAR_POSITIONAL for p in parameters
+    )
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,8 @@ class Digested(Counts):
     def of(cls, counts: Counts, sample: Sample) -> Digested:
         """Return the counts of a block with the digest of its outputs."""
         outputs = sample.outputs
-        held = outputs.tobytes() if isinstance(outputs, np.ndarray) else as_text(outputs).encode()
-        return cls(**vars(counts), digest=hashlib.sha256(held).hexdigest())
+        data = outputs.tobytes() if isinstance(outputs, np.ndarray) else as_text(outputs).encode()
+        return cls(**vars(counts), digest=hashlib.sha256(data).hexdigest())
 
     def __add__(self, other: Counts) -> Counts:
         """Add, the digests in the order of the blocks."""
@@ -93,8 +95,8 @@ class Digested(Counts):
 
     @staticmethod
     def _with(counts: Counts, *digests: str) -> Counts:
-        known = [digest for digest in digests if digest]
-        text = known[0] if len(known) == 1 else hashlib.sha256("".join(known).encode()).hexdigest()
+        parts = [digest for digest in digests if digest]
+        text = parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()
         return Digested(**{name: vars(counts)[name] for name in Counts.__dataclass_fields__}, digest=text)
 
 

@@ -29,14 +29,14 @@ _LABEL = 2_000_000
 
 def punish_last(counts: NDArray[np.integer], last: Arms) -> NDArray[np.bool_]:
     """Let the arm lose that was played in the round before."""
-    chosen: NDArray[np.bool_] = np.arange(len(counts))[:, None] == last
-    return chosen
+    loses: NDArray[np.bool_] = np.arange(len(counts))[:, None] == last
+    return loses
 
 
 def chase_leader(counts: NDArray[np.integer], last: Arms) -> NDArray[np.bool_]:
     """Let the arm lose that was played most often, the first of equals."""
-    chosen: NDArray[np.bool_] = np.arange(len(counts))[:, None] == counts.argmax(axis=0)
-    return chosen
+    loses: NDArray[np.bool_] = np.arange(len(counts))[:, None] == counts.argmax(axis=0)
+    return loses
 
 
 ADAPTIVE: Mapping[str, Adversary] = {"punishes the last arm": punish_last, "chases the leader": chase_leader}
@@ -58,12 +58,12 @@ def play_adaptive(
     for i, (name, adversary) in enumerate(ADAPTIVE.items()):
         task = partial(_block, learner, adversary, (low, high), rounds, budget.seed, _LABEL + i)
         bar = f"losses of an adversary that {name}" if execution.progress else None
-        parts = list(in_parallel(task, list(blocks(budget.runs)), jobs=execution.jobs, alike=True, progress=bar))
+        parts = list(in_parallel(task, list(blocks(budget.runs)), jobs=execution.jobs, equal_costs=True, progress=bar))
         if any(part is None for part in parts):
             return None
-        most = rounds * (high - low)
+        max_regret = rounds * (high - low)
         regrets = np.concatenate([part for part in parts if part is not None])
-        played[name] = Played(regrets, (-most, most), 0.0, 0.0, rounds)
+        played[name] = Played(regrets, (-max_regret, max_regret), 0.0, 0.0, rounds)
     return played
 
 
@@ -85,7 +85,7 @@ def _block(
         state = learner.start(runs, draws)
     total, of_arms = np.zeros(runs), np.zeros((learner.arms, runs))
     counts, last = np.zeros((learner.arms, runs), dtype=np.int64), np.full(runs, -1)
-    here = np.arange(runs)
+    columns = np.arange(runs)
     for t in range(rounds):
         with playing():
             actions = learner.act(state, draws)
@@ -93,10 +93,10 @@ def _block(
         if actions.ndim == 2:
             return None
         losses = np.where(adversary(counts, last), ends[1], ends[0])
-        incurred = losses[actions, here]
+        incurred = losses[actions, columns]
         total += incurred
         of_arms += losses
-        counts[actions, here] += 1
+        counts[actions, columns] += 1
         last = actions.astype(np.intp)
         if t < rounds - 1:
             with playing():

@@ -105,25 +105,25 @@ def check_runs(learner: Learner, game: Setting, seed: int) -> None:
     check_fresh(learner, Pair(left, right), seed)
 
 
-def check_losses(chosen: Mapping[str, World], game: Setting, learner: Learner) -> None:
+def check_losses(sequences: Mapping[str, World], game: Setting, learner: Learner) -> None:
     """Raise ValueError unless every loss has the learner's arms and is one of those that its theorem is about.
 
     Vectors lie in the game's loss set; convex losses are 1-Lipschitz, and as strongly convex and small as it says.
     """
     allowed = getattr(learner, "loss_class", None)
-    for name, losses in chosen.items():
-        known: set[object] = set()  # a sequence repeats few losses
+    for name, losses in sequences.items():
+        checked_keys: set[object] = set()  # a sequence repeats few losses
         for t, loss in enumerate(losses):
             key = loss.tobytes() if isinstance(loss, np.ndarray) else id(loss)
-            if key in known:
+            if key in checked_keys:
                 continue
-            known.add(key)
-            what = f"the loss of round {t + 1} of {name!r}"
+            checked_keys.add(key)
+            place = f"the loss of round {t + 1} of {name!r}"
             if lengths := lengths_of(loss) - {learner.arms}:
-                raise unlike(f"{what} has", min(lengths), learner.arms)
+                raise unlike(f"{place} has", min(lengths), learner.arms)
             if isinstance(loss, np.ndarray):
-                LOSS_SETS[game.losses].check(loss, what)
+                LOSS_SETS[game.losses].check(loss, place)
             elif isinstance(loss, Family):
-                check_lipschitz(loss, radius_of(learner), what=what)
+                check_lipschitz(loss, radius_of(learner), what=place)
             if allowed is not None:
-                allowed.check(loss, what)
+                allowed.check(loss, place)

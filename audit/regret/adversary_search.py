@@ -20,13 +20,13 @@ from .block_sequences import BlockSequence, equal_blocks
 from .measurement import play_sequences
 
 #: Blocks of a proposed sequence, proposals, how many of them are played side by side, and the pilot runs of each.
-BLOCKS, TRIALS, TOGETHER, PILOT_RUNS = 8, 40, 8, 100
+BLOCKS, TRIALS, BATCH, PILOT_RUNS = 8, 40, 8, 100
 #: Pilot runs have labels from here on: no measurement shares their draws.
 PILOT = 1_000_000
 #: Gaps between the best arm and the others, in units of the range.
 GAPS = (1.0, 0.5, 0.25)
 #: A shrunk sequence may lose so much of the regret.
-KEPT = 0.97
+MIN_SHARE = 0.97
 
 
 def find_adversary(
@@ -47,21 +47,21 @@ def find_adversary(
 
     pilot = _Pilot(learner, rounds, budget, execution)
     with quiet():
-        sampler = optuna.samplers.TPESampler(seed=budget.seed % 2**32, n_startup_trials=TOGETHER, constant_liar=True)
+        sampler = optuna.samplers.TPESampler(seed=budget.seed % 2**32, n_startup_trials=BATCH, constant_liar=True)
         study = optuna.create_study(direction="maximize", sampler=sampler)
     for first in _known(len(rows)):
         study.enqueue_trial({f"block {i}": row for i, row in enumerate(first)})
 
     def proposed(trial: optuna.trial.Trial) -> BlockSequence:
-        chosen = [trial.suggest_categorical(f"block {i}", range(len(rows))) for i in range(min(BLOCKS, rounds))]
-        return equal_blocks(rounds, [rows[row] for row in chosen])
+        choices = [trial.suggest_categorical(f"block {i}", range(len(rows))) for i in range(min(BLOCKS, rounds))]
+        return equal_blocks(rounds, [rows[row] for row in choices])
 
     with quiet():
         bar = "search for losses" if execution.progress else None
-        for _ in steps(range(TRIALS // TOGETHER), bar):
-            trials = [study.ask() for _ in range(TOGETHER)]
-            for trial, worth in zip(trials, pilot([proposed(trial) for trial in trials]), strict=True):
-                study.tell(trial, worth)
+        for _ in steps(range(TRIALS // BATCH), bar):
+            trials = [study.ask() for _ in range(BATCH)]
+            for trial, regret in zip(trials, pilot([proposed(trial) for trial in trials]), strict=True):
+                study.tell(trial, regret)
     best = equal_blocks(rounds, [rows[study.best_params[f"block {i}"]] for i in range(min(BLOCKS, rounds))])
     return _shrunk(best, pilot)
 
@@ -88,7 +88,7 @@ class _Pilot:
     def __call__(self, sequences: Sequence[BlockSequence]) -> list[float]:
         self.looks += 1
         worlds = [sequence.at(self.rounds) for sequence in sequences]
-        return [one.mean for one in self.play(worlds, label=PILOT + TOGETHER * self.looks)]
+        return [played.mean for played in self.play(worlds, label=PILOT + BATCH * self.looks)]
 
 
 def _known(rows: int) -> list[list[int]]:
@@ -105,13 +105,13 @@ def _known(rows: int) -> list[list[int]]:
 
 def _shrunk(sequence: BlockSequence, pilot: _Pilot) -> BlockSequence:
     """Return a sequence of fewer blocks that keeps nearly all of the pilot's regret."""
-    least = KEPT * pilot([sequence])[0]
+    min_regret = MIN_SHARE * pilot([sequence])[0]
     i = 0
-    while least > 0 and i < len(sequence.lengths) - 1:
+    while min_regret > 0 and i < len(sequence.lengths) - 1:
         smaller = []
         for losses in ({i: sequence.losses[i + 1]}, {i + 1: sequence.losses[i]}):
-            changed = tuple(losses.get(k, loss) for k, loss in enumerate(sequence.losses))
-            smaller.append(replace(sequence, losses=changed).merged())
-        worths = pilot(smaller)
-        sequence, i = (smaller[worths[0] < least], i) if max(worths) >= least else (sequence, i + 1)
+            new_losses = tuple(losses.get(k, loss) for k, loss in enumerate(sequence.losses))
+            smaller.append(replace(sequence, losses=new_losses).merged())
+        regrets = pilot(smaller)
+        sequence, i = (smaller[regrets[0] < min_regret], i) if max(regrets) >= min_regret else (sequence, i + 1)
     return sequence

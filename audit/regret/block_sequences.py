@@ -46,7 +46,7 @@ class BlockSequence:
     def merged(self) -> BlockSequence:
         """Return the same losses in as few blocks as there can be."""
         blocks = zip(self.lengths, self.losses, strict=True)
-        groups = [list(alike) for _, alike in groupby(blocks, key=lambda block: repr(loss_json(block[1])))]
+        groups = [list(group) for _, group in groupby(blocks, key=lambda block: repr(loss_json(block[1])))]
         lengths = tuple(sum(n for n, _ in group) for group in groups)
         return BlockSequence(lengths, tuple(group[0][1] for group in groups))
 

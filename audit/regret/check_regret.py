@@ -17,16 +17,16 @@ from ...learners.checks import check_whole
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import LearnerError
 from ...learners.scalar import arms_of
-from ..execution.execution import HERE, Budget, Execution
+from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..statistics.digits import at_least, confidence_text, within
 from .measurement import BUDGET, EXACT
 from .regret_audit import RegretAudit, audit_regret
 from .verdicts import HOLDS, VACUOUS, VIOLATED, YOURS
 
 #: The horizons, as powers of two, between which a bound's growth in the end is told.
-_FAR = (59, 60)
+_GROWTH_POWERS = (59, 60)
 #: Seconds of processor time that a bound may take at any horizon.
-_QUICK = 0.25
+_MAX_SECONDS = 0.25
 
 
 class OpenBoundError(AssertionError):
@@ -51,13 +51,13 @@ def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim
 
     def at(t: int) -> float:
         try:
-            value, said = bound(t), ""
+            value, problem = bound(t), ""
         except Exception as error:
-            value, said = None, f"it raised {type(error).__name__}: {error}"
+            value, problem = None, f"it raised {type(error).__name__}: {error}"
         number = _number(value)
         if number is None and t == rounds:
-            said = said or f"got {reprlib.repr(value)}"
-            raise ValueError(f"a bound on regret must have a number of at least 0 at T = {t}: {said}")
+            problem = problem or f"got {reprlib.repr(value)}"
+            raise ValueError(f"a bound on regret must have a number of at least 0 at T = {t}: {problem}")
         return math.inf if number is None else number
 
     _check_quick(at, rounds)
@@ -67,13 +67,13 @@ def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim
 def _check_quick(bound: Callable[[int], float], rounds: int) -> None:
     """Raise ValueError for a bound that takes ever longer, as a sum over the rounds: the last horizon has no end."""
     first, t = math.inf, rounds
-    while t <= 2 ** _FAR[-1]:
-        began = time.process_time()
+    while t <= 2 ** _GROWTH_POWERS[-1]:
+        start = time.process_time()
         bound(t)
-        took = time.process_time() - began
-        if took > max(_QUICK, 10 * first):
-            wanted = f"a bound on regret must be a formula, for it is asked at T = 2^{_FAR[-1]} too"
-            raise ValueError(f"{wanted}: at T = {t:,} it took {took:.2g} s, and at T = {rounds:,} {first:.2g} s")
+        took = time.process_time() - start
+        if took > max(_MAX_SECONDS, 10 * first):
+            message = f"a bound on regret must be a formula, for it is asked at T = 2^{_GROWTH_POWERS[-1]} too"
+            raise ValueError(f"{message}: at T = {t:,} it took {took:.2g} s, and at T = {rounds:,} {first:.2g} s")
         first, t = (took if t == rounds else first), 2 * t
 
 
@@ -90,7 +90,7 @@ def _number(value: object) -> float | None:
 
 def _exponent(bound: Callable[[int], float]) -> float:
     """Return how a bound grows in the end, 0 where it is not told: constants bend it at short horizons."""
-    low, high = (bound(2**power) for power in _FAR)
+    low, high = (bound(2**power) for power in _GROWTH_POWERS)
     return math.log2(high / low) if 0 < low <= high < math.inf else 0.0
 
 
@@ -99,7 +99,7 @@ def audit_own_bound(
     bound: float | Callable[[int], float],
     setting: Setting,
     budget: Budget = BUDGET,
-    execution: Execution = HERE,
+    execution: Execution = IN_PROCESS,
     *,
     parameters: Mapping[str, object] | None = None,
     search: bool = False,
@@ -219,7 +219,7 @@ def _measured(audit: RegretAudit) -> str:
 def _why_open(audit: RegretAudit) -> str:
     """Return why nothing is known of a bound, and what may help."""
     if audit.bound_verdict == VACUOUS:
-        says = f", it says something from T = {audit.binds_from:,} on" if audit.binds_from else ""
-        return f"no learner could exceed it on these losses{says}"
+        horizon = f", it says something from T = {audit.binds_from:,} on" if audit.binds_from else ""
+        return f"no learner could exceed it on these losses{horizon}"
     help_ = "more runs may decide" if audit.regret.interval_method in EXACT else "no largest regret is known here"
     return f"{_measured(audit)}; {help_}"

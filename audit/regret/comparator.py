@@ -43,8 +43,8 @@ _STEPS = 200
 
 def domain_of(learner: object) -> LinearMinimiser | None:
     """Return the first domain with a linear minimiser on the way from a wrapper to its inner learner."""
-    for one in inward(learner):
-        for domain in (getattr(one, "domain", None), getattr(one, "oracle", None)):
+    for layer in inward(learner):
+        for domain in (getattr(layer, "domain", None), getattr(layer, "oracle", None)):
             if isinstance(domain, LinearMinimiser):
                 return domain
     return None
@@ -65,15 +65,15 @@ def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[floa
     domain = domain_of(learner) if points else None
     if all(isinstance(loss, np.ndarray) for loss in losses):
         table = np.asarray(losses)
-        outside = (reach or 0.0) * float(np.sqrt(np.square(table).sum(axis=1)).sum())
+        overshoot = (reach or 0.0) * float(np.sqrt(np.square(table).sum(axis=1)).sum())
         if domain is None:
             return float(table.min(axis=1).sum()), float(table.max(axis=1).sum())
         low, high = (float((sign * table.T * _minimisers(domain, sign * table.T)).sum()) for sign in (1.0, -1.0))
-        return low - outside, outside - high
+        return low - overshoot, overshoot - high
     kinds = {type(loss): loss for loss in losses}  # few: the question is slow for each of many rounds
     if isinstance(domain, InBall) and all(isinstance(loss, Bounded) for loss in kinds.values()):
-        most = float(sum(cast(Bounded, loss).bound(domain.outer_radius + (reach or 0.0)) for loss in losses))
-        return -most, most
+        max_total = float(sum(cast(Bounded, loss).bound(domain.outer_radius + (reach or 0.0)) for loss in losses))
+        return -max_total, max_total
     return None
 
 
@@ -86,8 +86,8 @@ def best_fixed(learner: Learner, losses: World, *, points: bool = True) -> tuple
     domain = getattr(domain, "shrunk_from", domain)  # regret is against the best point of the whole one
     if all(isinstance(loss, np.ndarray) for loss in losses):
         table = np.asarray(losses)
-        said = (getattr(one, "advice", None) for one in inward(learner))
-        advice = next((one for one in said if isinstance(one, Advice)), None)
+        parts = (getattr(part, "advice", None) for part in inward(learner))
+        advice = next((part for part in parts if isinstance(part, Advice)), None)
         if advice is not None:
             return float(np.sum([advice.at(t) @ loss for t, loss in enumerate(table)], axis=0).min()), 0.0
         total = table.sum(axis=0)[:, None]
@@ -103,11 +103,11 @@ def best_fixed_point(domain: LinearMinimiser, losses: World, dim: int) -> tuple[
     """Minimise a sum of convex losses by conditional gradient with exact line search."""
     from scipy.optimize import minimize_scalar
 
-    counted: dict[Any, int] = {}
+    multiplicity: dict[Any, int] = {}
     for loss in losses:
         key = tuple(loss) if isinstance(loss, np.ndarray) else loss
-        counted[key] = counted.get(key, 0) + 1
-    terms = [(np.array(k) if isinstance(k, tuple) else k, times) for k, times in counted.items()]
+        multiplicity[key] = multiplicity.get(key, 0) + 1
+    terms = [(np.array(k) if isinstance(k, tuple) else k, times) for k, times in multiplicity.items()]
 
     def value(x: Floats) -> float:
         return sum(times * float(np.squeeze(feedback(loss, x, "bandit"))) for loss, times in terms)

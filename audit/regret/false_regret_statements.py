@@ -187,7 +187,7 @@ def _condition_of_theorem_4_1(arms: int = 10, rounds: int = 10_000, epsilon: flo
     lam, log = 1 / epsilon, math.log(arms * rounds)
     eta = math.sqrt(math.log(arms) / (2 * arms * rounds * (1 + 2 * lam**2 * log)))
     gamma = eta * arms * math.sqrt(1 + 2 * lam**2 * log)
-    needed = eta * arms * (1 + 4 * lam * log)
+    min_gamma = eta * arms * (1 + 4 * lam * log)
     return UtilityClaim(
         name="agarwal-singh/reduction-exp2",
         paper="Agarwal & Singh 2017, proof of Theorem 4.1",
@@ -203,8 +203,8 @@ def _condition_of_theorem_4_1(arms: int = 10, rounds: int = 10_000, epsilon: flo
             "UNDECIDED: the step is about parameters; the theorem's own bound is printed with O(), and no measured "
             "regret exceeds a bound without a constant"
         ),
-        truth=f"gamma is too small by a factor of {needed / gamma:.1f} here, and for every lambda > 0",
-        witness={"arms": arms, "rounds": rounds, "epsilon": epsilon, "claimed": gamma, "found": needed},
+        truth=f"gamma is too small by a factor of {min_gamma / gamma:.1f} here, and for every lambda > 0",
+        witness={"arms": arms, "rounds": rounds, "epsilon": epsilon, "claimed": gamma, "found": min_gamma},
     )
 
 
@@ -215,7 +215,7 @@ def _rate_of_theorem_4_1(arms: int = 10, rounds: int = 10**12, epsilon: float = 
         return math.sqrt(order * moment), math.sqrt(order * math.log(t)) / epsilon
 
     short = 10_000
-    (before, after), (found, right) = sides(short), sides(rounds)
+    (before, after), (left, right) = sides(short), sides(rounds)
     constant = before / after
     return UtilityClaim(
         name="agarwal-singh/reduction-exp2",
@@ -234,7 +234,7 @@ def _rate_of_theorem_4_1(arms: int = 10, rounds: int = 10**12, epsilon: float = 
         ),
         truth=(
             f"ln NT is not of order sqrt(ln T): the left side is {constant:.1f} times the right at T = {short:,} and "
-            f"{found / right:.1f} times at T = {rounds:.0e}, for {arms} arms and epsilon {epsilon:g}, and no constant "
+            f"{left / right:.1f} times at T = {rounds:.0e}, for {arms} arms and epsilon {epsilon:g}, and no constant "
             "does for all T; with the theorem's own eta the line before is larger still, by a factor of order "
             "sqrt(ln NT); and for large epsilon the right side lacks sqrt(T N ln N)"
         ),
@@ -244,7 +244,7 @@ def _rate_of_theorem_4_1(arms: int = 10, rounds: int = 10**12, epsilon: float = 
             "epsilon": epsilon,
             "constant": constant,
             "claimed": constant * right,
-            "found": found,
+            "found": left,
         },
     )
 
@@ -275,7 +275,7 @@ def _trivial_bound(rounds: int = 8, arms: int = 10) -> UtilityClaim:
 
 def _private_term_of_theorem_6(rounds: int = 10**6) -> UtilityClaim:
     # p, B, epsilon and H are 1, and H ||C|| is left out: beta = T^(-1/3).
-    found = 2 * rounds * math.log2(rounds) ** 2.5
+    term = 2 * rounds * math.log2(rounds) ** 2.5
     return UtilityClaim(
         name="smith-thakurta/pftal-bandit",
         paper="Smith & Thakurta 2013, proof of Theorem 6",
@@ -286,7 +286,7 @@ def _private_term_of_theorem_6(rounds: int = 10**6) -> UtilityClaim:
         answer="(32) has a factor 1 / beta that (31) does not give; without it the term is of the theorem's order",
         measured="UNDECIDED: the step is about orders",
         truth="the term is at least 2 B^2 T log^2.5 T / (epsilon H), more than the largest regret there is, 2 B T",
-        witness={"rounds": rounds, "claimed": 2.0 * rounds, "found": found},
+        witness={"rounds": rounds, "claimed": 2.0 * rounds, "found": term},
     )
 
 

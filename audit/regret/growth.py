@@ -47,13 +47,13 @@ def growth(horizons: Sequence[int], regrets: Sequence[float], *, confidence: flo
         raise ValueError(f"horizons must increase and have one regret each, got {list(horizons)}")
     if horizons[0] < 1 or horizons[-1] < horizons[0] * 2**DOUBLINGS:
         raise ValueError(f"horizons must span at least {DOUBLINGS} doublings, got {list(horizons)}")
-    shown = [(t, r) for t, r in zip(horizons, regrets, strict=True) if r > 0]
+    positive = [(t, r) for t, r in zip(horizons, regrets, strict=True) if r > 0]
     slope = lower = upper = None
-    if len(shown) >= 3:
+    if len(positive) >= 3:
         from scipy.stats import linregress
 
-        line = linregress(*np.log(np.array(shown, dtype=float)).T)
-        slope, off = float(line.slope), float(special.stdtrit(len(shown) - 2, confidence) * line.stderr)
+        line = linregress(*np.log(np.array(positive, dtype=float)).T)
+        slope, off = float(line.slope), float(special.stdtrit(len(positive) - 2, confidence) * line.stderr)
         lower, upper = slope - off, slope + off
     return Growth(tuple(horizons), tuple(float(r) for r in regrets), slope, lower, upper)
 

@@ -18,7 +18,7 @@ from ...learners.problems.losses import check_told
 from ...learners.protocol import Learner
 from ...learners.scalar import plays_run_by_run
 from ...mechanisms.draws import Floats
-from ..execution.execution import HERE, Budget, Execution
+from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..execution.workers import in_parallel
 from ..play.pairs import World
 from ..play.transcripts import BLOCK
@@ -31,7 +31,7 @@ from .side_by_side import counted, play_block
 BETTING, ANYTIME, NORMAL = "betting", "betting, anytime-valid", "normal approximation"
 EXACT = (BETTING, ANYTIME)
 #: The budget of a measurement that names none, and the fewest runs of one.
-BUDGET, FEWEST_RUNS = Budget(runs=5000), 2
+BUDGET, MIN_RUNS = Budget(runs=5000), 2
 #: A plain class plays all its runs on so many sequences: those of the largest mean in a pilot of a tenth of them.
 RACED, PILOT_SHARE = 3, 10
 #: The label of that pilot: no measurement shares its draws.
@@ -198,41 +198,41 @@ class Played:
         """Return the same without a run, to begin with."""
         return replace(self, totals=self.totals[:0], anytime=True)
 
-    def with_more(self, more: Played) -> Played:
+    def with_more(self, other: Played) -> Played:
         """Return the runs of both, as one sample that was looked at between."""
-        bounds = None if more.bounds is None else self.bounds
-        return replace(self, totals=np.concatenate([self.totals, more.totals]), bounds=bounds, anytime=True)
+        bounds = None if other.bounds is None else self.bounds
+        return replace(self, totals=np.concatenate([self.totals, other.totals]), bounds=bounds, anytime=True)
 
 
 def regrets(played: Sequence[Played], confidence: float) -> list[Regret]:
     """Return mean regrets with their intervals, each at this confidence: in less time than one after the other."""
     interval_of: dict[int, tuple[float, float, str]] = {}
     by_size: dict[int, list[int]] = {}
-    for i, one in enumerate(played):
-        if one.bounds is None:
-            interval_of[i] = (*_student(one.totals, confidence), NORMAL)
-        elif one.bounds[0] >= one.bounds[1]:
-            interval_of[i] = (*one.bounds, ANYTIME if one.anytime else BETTING)
-        elif one.anytime:
-            interval_of[i] = (*anytime_mean_interval(*one.sample(), alpha=1 - confidence), ANYTIME)
+    for i, runs in enumerate(played):
+        if runs.bounds is None:
+            interval_of[i] = (*_student(runs.totals, confidence), NORMAL)
+        elif runs.bounds[0] >= runs.bounds[1]:
+            interval_of[i] = (*runs.bounds, ANYTIME if runs.anytime else BETTING)
+        elif runs.anytime:
+            interval_of[i] = (*anytime_mean_interval(*runs.sample(), alpha=1 - confidence), ANYTIME)
         else:
-            by_size.setdefault(one.totals.size, []).append(i)
-    for same in by_size.values():
-        intervals = mean_intervals([played[i].sample() for i in same], alpha=1 - confidence)
-        interval_of |= {i: (*interval, BETTING) for i, interval in zip(same, intervals, strict=True)}
+            by_size.setdefault(runs.totals.size, []).append(i)
+    for indices in by_size.values():
+        intervals = mean_intervals([played[i].sample() for i in indices], alpha=1 - confidence)
+        interval_of |= {i: (*interval, BETTING) for i, interval in zip(indices, intervals, strict=True)}
     return [
         Regret(
-            mean=one.mean,
-            interval=(low - one.comparator, high - one.comparator + one.gap),
+            mean=runs.mean,
+            interval=(low - runs.comparator, high - runs.comparator + runs.gap),
             interval_method=method,
-            comparator=one.comparator,
-            largest=one.largest,
-            rounds=one.rounds,
-            runs=one.totals.size,
+            comparator=runs.comparator,
+            largest=runs.largest,
+            rounds=runs.rounds,
+            runs=runs.totals.size,
             confidence=confidence,
-            expected_losses=one.expected,
+            expected_losses=runs.expected,
         )
-        for i, one in enumerate(played)
+        for i, runs in enumerate(played)
         for low, high, method in (interval_of[i],)
     ]
 
@@ -241,7 +241,7 @@ def play_sequences(
     learner: Learner,
     sequences: Sequence[World],
     budget: Budget = BUDGET,
-    execution: Execution = HERE,
+    execution: Execution = IN_PROCESS,
     *,
     comparator: float | None = None,
     label: int = 0,
@@ -278,51 +278,51 @@ def play_sequences(
     LearnerError
         If the learner misbehaves.
     """
-    runs, memory = budget.of_at_least(FEWEST_RUNS).runs, execution.memory
+    runs, memory = budget.of_at_least(MIN_RUNS).runs, execution.memory
     for losses in sequences:
         _check(losses, comparator)
-    how = counted(learner, sequences)
-    task = partial(play_block, learner, sequences, budget.seed, label, how)
-    many, rounds = len(sequences), len(sequences[0])
-    stage = f"regret/{part}/{rounds}/{label}/{many} x {runs}"
-    wanted = [(first + number, size) for number, size in shares(learner, runs, many)]
+    quantity = counted(learner, sequences)
+    task = partial(play_block, learner, sequences, budget.seed, label, quantity)
+    n_sequences, rounds = len(sequences), len(sequences[0])
+    stage = f"regret/{part}/{rounds}/{label}/{n_sequences} x {runs}"
+    blocks = [(first + number, size) for number, size in shares(learner, runs, n_sequences)]
     bar = f"regret at T = {rounds:,}" if execution.progress else None
-    known = memory.recall_totals(stage) if memory is not None else {}
-    missing = [block for block in wanted if block[0] not in known]
+    block_totals = memory.recall_totals(stage) if memory is not None else {}
+    missing = [block for block in blocks if block[0] not in block_totals]
     for (number, _), (totals_of_block, points) in zip(
-        missing, in_parallel(task, missing, jobs=execution.jobs, alike=True, progress=bar), strict=True
+        missing, in_parallel(task, missing, jobs=execution.jobs, equal_costs=True, progress=bar), strict=True
     ):
-        known[number] = [float(points), *totals_of_block.ravel().tolist()]
+        block_totals[number] = [float(points), *totals_of_block.ravel().tolist()]
         if memory is not None:
-            memory.keep_totals(stage, number, known[number])
-    totals = np.concatenate([np.reshape(known[number][1:], (many, -1)) for number, _ in wanted], axis=1)
-    points = bool(known[first][0])
+            memory.keep_totals(stage, number, block_totals[number])
+    totals = np.concatenate([np.reshape(block_totals[number][1:], (n_sequences, -1)) for number, _ in blocks], axis=1)
+    points = bool(block_totals[first][0])
     return [
-        _played(learner, losses, row, comparator, points=points, expected=how == "expected")
+        _played(learner, losses, row, comparator, points=points, expected=quantity == "expected")
         for losses, row in zip(sequences, totals, strict=True)
     ]
 
 
 def play_raced(
-    learner: Learner, sequences: Sequence[World], budget: Budget = BUDGET, execution: Execution = HERE
+    learner: Learner, sequences: Sequence[World], budget: Budget = BUDGET, execution: Execution = IN_PROCESS
 ) -> list[Played]:
     """Play all runs on the three sequences that cost most in a pilot; return the pilot's runs of the others.
 
     How many runs there are depends on the budget alone. The pilot and the runs after it are independent: of `n`
     sequences at most `n + RACED` intervals can be wrong, each whatever was chosen.
     """
-    pilot = replace(budget, runs=max(FEWEST_RUNS, budget.runs // PILOT_SHARE))
+    pilot = replace(budget, runs=max(MIN_RUNS, budget.runs // PILOT_SHARE))
     played = play_sequences(learner, sequences, pilot, execution, label=RACE)
     worst = sorted(sorted(range(len(played)), key=lambda i: -played[i].mean)[:RACED])
-    fresh = play_sequences(learner, [sequences[i] for i in worst], budget, execution)
-    again = dict(zip(worst, fresh, strict=True))
-    return [again.get(i, one) for i, one in enumerate(played)]
+    reruns = play_sequences(learner, [sequences[i] for i in worst], budget, execution)
+    rerun_of = dict(zip(worst, reruns, strict=True))
+    return [rerun_of.get(i, pilot_runs) for i, pilot_runs in enumerate(played)]
 
 
-def shares(learner: Learner, runs: int, many: int) -> list[tuple[int, int]]:
+def shares(learner: Learner, runs: int, n_sequences: int) -> list[tuple[int, int]]:
     """Return (block number, runs of each sequence) for `runs` runs of each of so many sequences."""
-    each = max(1, (PLAIN_BLOCK if plays_run_by_run(learner) else BLOCK) // many)
-    return [(i, min(each, runs - i * each)) for i in range(-(-runs // each))]
+    size = max(1, (PLAIN_BLOCK if plays_run_by_run(learner) else BLOCK) // n_sequences)
+    return [(i, min(size, runs - i * size)) for i in range(-(-runs // size))]
 
 
 def _played(

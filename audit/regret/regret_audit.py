@@ -11,7 +11,7 @@ from ...learners.blame import blaming
 from ...learners.catalogue.entries import Entry, RegretClaim, Setting
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import as_learner, plays_run_by_run
-from ..execution.execution import HERE, Budget, Execution
+from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..play.pairs import World
 from .adaptive import play_adaptive
 from .adversaries import check_losses, check_runs, convex_opposites, regret_losses
@@ -20,7 +20,7 @@ from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
 from .measurement import (
     BUDGET,
-    FEWEST_RUNS,
+    MIN_RUNS,
     RACED,
     Played,
     Regret,
@@ -30,8 +30,8 @@ from .measurement import (
     shares,
 )
 from .verdicts import (
-    FEWEST_DOUBLINGS,
     HOLDS,
+    MIN_DOUBLINGS,
     UNDECIDED,
     VACUOUS,
     VIOLATED,
@@ -45,11 +45,11 @@ from .verdicts import (
 )
 
 #: What the sequence is called that a search found.
-FOUND = "found by search"
+SEARCH_RESULT = "found by search"
 #: Loss sequences by name, from the horizon.
 _Sequences = Callable[[int], Mapping[str, World]]
 #: Losses of one sequence, at most: more would not fit into the memory of many machines.
-MOST_REGRET_LOSSES = 2**26
+MAX_REGRET_LOSSES = 2**26
 #: Rounds of a first look at whether a bound binds.
 _GLANCE = 16
 #: Runs that are played before the first look of a measurement that may stop early.
@@ -88,7 +88,7 @@ class RegretAudit:
         The certified limits of that growth: of log regret by log T, from the intervals at both horizons.
     means : mapping
         The mean regret on every sequence played at the setting's horizon.
-    found : BlockSequence, optional
+    adversary : BlockSequence, optional
         What a search found: one of these sequences.
     adaptive : mapping
         The policy-free regret against adversaries that answer the past arms, each interval for itself. No verdict
@@ -110,7 +110,7 @@ class RegretAudit:
     growth_lower: float | None = None
     growth_upper: float | None = None
     means: Mapping[str, float] = field(default_factory=dict)
-    found: BlockSequence | None = None
+    adversary: BlockSequence | None = None
     adaptive: Mapping[str, Regret] = field(default_factory=dict)
     plays: Mapping[int, tuple[Played, ...]] = field(default_factory=dict, repr=False)
 
@@ -141,7 +141,7 @@ class RegretAudit:
             "verdict": self.verdict,
             "source": self.source,
             "by_sequence": dict(self.means),
-            "found": None if self.found is None else self.found.to_json(),
+            "found": None if self.adversary is None else self.adversary.to_json(),
             "adaptive": [
                 {"adversary": name, "mean_regret": regret.mean, "interval": list(regret.interval)}
                 for name, regret in self.adaptive.items()
@@ -154,7 +154,7 @@ def audit_regret(
     target: object,
     setting: Setting,
     budget: Budget = BUDGET,
-    execution: Execution = HERE,
+    execution: Execution = IN_PROCESS,
     *,
     parameters: Mapping[str, object] | None = None,
     horizons: Sequence[int] | None = None,
@@ -206,30 +206,30 @@ def audit_regret(
     horizons = game.horizons(budget) if horizons is None else tuple(horizons)
     if search or (search_where_binding and game.binds(budget)):
         rounds = setting.rounds if search else max(1, setting.rounds // 4)
-        game = replace(game, found=game.find(rounds, budget, execution))
+        game = replace(game, adversary=game.find(rounds, budget, execution))
 
     def bound_at(t: int) -> float:
         return game.bound(t, played[t].learner if t in played else None)
 
     played: dict[int, HorizonRuns] = {}
-    here = game.play(setting.rounds, budget, execution)
-    budget = replace(budget, runs=here.worst.totals.size)  # fewer where it was stopped early
-    played |= {t: here if t == setting.rounds else game.play(t, budget, execution) for t in horizons}
+    at_horizon = game.play(setting.rounds, budget, execution)
+    budget = replace(budget, runs=at_horizon.worst.totals.size)  # fewer where it was stopped early
+    played |= {t: at_horizon if t == setting.rounds else game.play(t, budget, execution) for t in horizons}
     means = [played[t].worst.mean for t in horizons]
-    shown = here.index if claim is None else here.decisive(bound_at(setting.rounds))
-    grown = growth(horizons, means, confidence=budget.confidence) if horizons else here.growth
+    index = at_horizon.index if claim is None else at_horizon.decisive(bound_at(setting.rounds))
+    grown = growth(horizons, means, confidence=budget.confidence) if horizons else at_horizon.growth
     audit = RegretAudit(
-        regret=replace(here.regret(shown), confidence=budget.confidence),
-        sequence=here.names[shown],
+        regret=replace(at_horizon.regret(index), confidence=budget.confidence),
+        sequence=at_horizon.names[index],
         growth=grown,
-        means={name: one.mean for name, one in zip(here.names, here.played, strict=True)},
-        found=game.found,
+        means={name: runs.mean for name, runs in zip(at_horizon.names, at_horizon.played, strict=True)},
+        adversary=game.adversary,
         adaptive=adaptive,
-        plays={t: tuple(one.played) for t, one in played.items()},
+        plays={t: tuple(runs.played) for t, runs in played.items()},
     )
     if claim is None:
         return audit
-    verdicts = _judge(claim.exponent, bound_at, setting, here, played)
+    verdicts = _judge(claim.exponent, bound_at, setting, at_horizon, played)
     verdicts = verdicts if claim.constant else without_violations(verdicts)
     return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
 
@@ -249,7 +249,7 @@ def _adaptive(
     played = (
         play_adaptive(_build(target, setting, parameters), setting.losses, setting.rounds, budget, execution) or {}
     )
-    return {name: one.regret(budget.confidence) for name, one in played.items()}
+    return {name: runs.regret(budget.confidence) for name, runs in played.items()}
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class _Game:
     parameters: Mapping[str, object]
     sequences: _Sequences | None
     claim: RegretClaim | None
-    found: BlockSequence | None = None
+    adversary: BlockSequence | None = None
 
     def at(self, rounds: int) -> tuple[Setting, Learner]:
         """Return the setting at a horizon, and the learner built for it."""
@@ -278,10 +278,10 @@ class _Game:
     def worlds(self, setting: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
         """Return the sequences of a horizon: those given, or listed, and what a search found."""
         if self.sequences is not None:
-            chosen = self.sequences(setting.rounds)
+            sequences = self.sequences(setting.rounds)
         else:
-            chosen = regret_losses(self.target, setting, learner, seed)
-        return chosen if self.found is None else {**chosen, FOUND: self.found.at(setting.rounds)}
+            sequences = regret_losses(self.target, setting, learner, seed)
+        return sequences if self.adversary is None else {**sequences, SEARCH_RESULT: self.adversary.at(setting.rounds)}
 
     def horizons(self, budget: Budget) -> tuple[int, ...]:
         """Return the horizons of growth; none where the learner raises at the shortest, which nobody asked for."""
@@ -298,7 +298,7 @@ class _Game:
         """Return two runs on each sequence of a horizon."""
         setting, learner = self.at(rounds)
         worlds = [*self.worlds(setting, learner, budget.seed).values()]
-        return play_sequences(learner, worlds, replace(budget, runs=FEWEST_RUNS), label=PILOT)
+        return play_sequences(learner, worlds, replace(budget, runs=MIN_RUNS), label=PILOT)
 
     def binds(self, budget: Budget) -> bool:
         """Tell whether the bound is below the largest possible regret on some listed sequence: by two short runs."""
@@ -306,7 +306,7 @@ class _Game:
             return False
         short = min(_GLANCE, self.setting.rounds)
         played = self.glance(short, budget)
-        largest = max((one.largest or 0.0 for one in played), default=0.0) / short * self.setting.rounds
+        largest = max((runs.largest or 0.0 for runs in played), default=0.0) / short * self.setting.rounds
         return self.bound(self.setting.rounds) < largest
 
     def find(self, rounds: int, budget: Budget, execution: Execution) -> BlockSequence:
@@ -317,20 +317,24 @@ class _Game:
 
     def play(self, rounds: int, budget: Budget, execution: Execution) -> HorizonRuns:
         """Play all sequences at a horizon; with a budget that may stop early, until the bound is decided."""
-        if rounds * self.setting.arms > MOST_REGRET_LOSSES:
-            most = MOST_REGRET_LOSSES // self.setting.arms
-            raise ValueError(f"rounds must be at most {most:,} here, for losses are kept in memory, got {rounds:,}")
+        if rounds * self.setting.arms > MAX_REGRET_LOSSES:
+            max_rounds = MAX_REGRET_LOSSES // self.setting.arms
+            raise ValueError(
+                f"rounds must be at most {max_rounds:,} here, for losses are kept in memory, got {rounds:,}"
+            )
         setting, learner = self.at(rounds)
-        chosen = self.worlds(setting, learner, budget.seed)
-        check_losses(chosen, setting, learner)
+        sequences = self.worlds(setting, learner, budget.seed)
+        check_losses(sequences, setting, learner)
         if rounds == self.setting.rounds and not isinstance(self.target, Entry):
             check_runs(learner, setting, budget.seed)
         if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
-            return _play_early(learner, chosen, budget, execution, self.bound(rounds, learner))
-        worlds = [*chosen.values()]
+            return _play_early(learner, sequences, budget, execution, self.bound(rounds, learner))
+        worlds = [*sequences.values()]
         if plays_run_by_run(learner) and len(worlds) > RACED:
-            return HorizonRuns(learner, chosen, play_raced(learner, worlds, budget, execution), budget, again=RACED)
-        return HorizonRuns(learner, chosen, play_sequences(learner, worlds, budget, execution), budget)
+            return HorizonRuns(
+                learner, sequences, play_raced(learner, worlds, budget, execution), budget, n_reruns=RACED
+            )
+        return HorizonRuns(learner, sequences, play_sequences(learner, worlds, budget, execution), budget)
 
 
 def _play_early(
@@ -340,12 +344,15 @@ def _play_early(
     played: list[Played] = []
     runs = first = 0
     while True:
-        more = max(FEWEST_RUNS, min(runs or FIRST_LOOK, budget.runs - runs))
-        fresh = play_sequences(learner, [*sequences.values()], replace(budget, runs=more), execution, first=first)
-        played = [old.with_more(new) for old, new in zip(played or [one.none() for one in fresh], fresh, strict=True)]
-        runs, first = runs + more, first + len(shares(learner, more, len(fresh)))
+        n_runs = max(MIN_RUNS, min(runs or FIRST_LOOK, budget.runs - runs))
+        new_runs = play_sequences(learner, [*sequences.values()], replace(budget, runs=n_runs), execution, first=first)
+        played = [
+            old.with_more(new)
+            for old, new in zip(played or [runs_of.none() for runs_of in new_runs], new_runs, strict=True)
+        ]
+        runs, first = runs + n_runs, first + len(shares(learner, n_runs, len(new_runs)))
         so_far = HorizonRuns(learner, sequences, played, budget)
-        if runs + FEWEST_RUNS > budget.runs or so_far.verdict(bound) != UNDECIDED:
+        if runs + MIN_RUNS > budget.runs or so_far.verdict(bound) != UNDECIDED:
             return so_far
 
 
@@ -353,16 +360,16 @@ def _judge(
     exponent: float,
     bound_at: Callable[[int], float],
     setting: Setting,
-    here: HorizonRuns,
+    at_horizon: HorizonRuns,
     played: Mapping[int, HorizonRuns],
 ) -> Judged:
     """Return what a printed bound and growth rate come to."""
     bound, bounds = bound_at(setting.rounds), {t: bound_at(t) for t in played}
-    sizes = [one.largest / one.rounds for one in here.played if one.largest is not None]
-    largest = max(sizes) if here.bounded else None
+    sizes = [runs.largest / runs.rounds for runs in at_horizon.played if runs.largest is not None]
+    largest = max(sizes) if at_horizon.bounded else None
     binds_from = None if largest is None else first_binding(bound_at, largest)
     binding = [t for t in played if binds_from is not None and t >= binds_from]
-    far_enough = binding and max(binding) >= 2**FEWEST_DOUBLINGS * min(binding)
+    far_enough = binding and max(binding) >= 2**MIN_DOUBLINGS * min(binding)
     ends = {t: played[t].limits() for t in (min(binding), max(binding))} if far_enough else {}
     printed = None
     if played and all(0 < b < math.inf for b in bounds.values()):
@@ -372,7 +379,7 @@ def _judge(
         "bound": bound if math.isfinite(bound) else None,
         "bound_slope": printed,
         "binds_from": binds_from,
-        "bound_verdict": here.verdict(bound),
+        "bound_verdict": at_horizon.verdict(bound),
         **judge_growth(ends, promised_growth(exponent, printed)[0]),
     }
 

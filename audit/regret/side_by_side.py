@@ -55,8 +55,8 @@ class SideBySide:
     def weighed(self, t: int, weights: Floats) -> Floats:
         """Return the sums of a round's vectors by weights (arms, runs of all): of points, or of probabilities."""
         if len(self.worlds) == 1:
-            one: Floats = np.asarray(self.worlds[0][t]) @ weights
-            return one
+            weighted: Floats = np.asarray(self.worlds[0][t]) @ weights
+            return weighted
         assert self._tables is not None
         grouped = weights.reshape(len(weights), len(self.worlds), -1)
         sums: Floats = (self._tables[t].T[:, :, None] * grouped).sum(axis=0).ravel()
@@ -68,9 +68,9 @@ class SideBySide:
         for i, world in enumerate(self.worlds):
             groups.setdefault(id(world[t]), []).append(i)
         parts = []
-        for same in groups.values():
-            columns = np.concatenate([np.arange(i * self.runs, (i + 1) * self.runs) for i in same])
-            loss = cast(Loss, self.worlds[same[0]][t])
+        for indices in groups.values():
+            columns = np.concatenate([np.arange(i * self.runs, (i + 1) * self.runs) for i in indices])
+            loss = cast(Loss, self.worlds[indices[0]][t])
             parts.append((columns, feedback(loss, actions.take(columns, axis=-1), kind)))
         everyones = np.empty((*parts[0][1].shape[:-1], actions.shape[-1]))
         for columns, losses in parts:
@@ -80,13 +80,13 @@ class SideBySide:
 
 @blaming
 def play_block(
-    learner: Learner, worlds: Sequence[World], seed: int, label: int, how: str, block: tuple[int, int]
+    learner: Learner, worlds: Sequence[World], seed: int, label: int, quantity: str, block: tuple[int, int]
 ) -> tuple[NDArray[np.float64], bool]:
     """Return the total loss of every run, (worlds, runs), and whether actions are points.
 
     Parameters
     ----------
-    how : {"played", "expected"}
+    quantity : {"played", "expected"}
         What is added up: the losses of the actions, or those expected under the probabilities that the learner states,
         of which `states_next_arm` must be true.
     block : (int, int)
@@ -125,7 +125,7 @@ def play_block(
         rounds,
         see=see,
         feed=feed,
-        before=said if how == "expected" else None,
+        before=said if quantity == "expected" else None,
     )
     return totals.reshape(len(worlds), runs), points
 

@@ -22,9 +22,9 @@ YOURS = "your bound"
 TOLERANCE = 0.1
 #: Growth is judged over at least so many doublings, from where the bound says something on: fewer than a fit spans
 #: (`growth.DOUBLINGS`), for it is certified by the intervals at both ends, which the words name.
-FEWEST_DOUBLINGS = 3
+MIN_DOUBLINGS = 3
 #: Beyond this horizon a bound that says nothing is not followed.
-_FARTHEST = 2**60
+_MAX_HORIZON = 2**60
 
 
 def regret_verdict(verdict: object) -> str:
@@ -32,9 +32,13 @@ def regret_verdict(verdict: object) -> str:
     return f"{HOLDS} on the sequences played" if verdict == HOLDS else str(verdict)
 
 
-def promised_growth(exponent: float, own: float | None) -> tuple[float, str]:
+def promised_growth(exponent: float, bound_slope: float | None) -> tuple[float, str]:
     """Return what growth is held against, the steeper of a bound's exponent and its own slope, and what that is."""
-    return (exponent, "exponent") if own is None or own <= exponent else (own, "bound's own slope")
+    return (
+        (exponent, "exponent")
+        if bound_slope is None or bound_slope <= exponent
+        else (bound_slope, "bound's own slope")
+    )
 
 
 def growth_words(verdict: object, binds_from: int | None, against: str, horizons: Iterable[int] = ()) -> str:
@@ -48,7 +52,7 @@ def growth_words(verdict: object, binds_from: int | None, against: str, horizons
         return f"{regret_verdict(verdict)}, to within {TOLERANCE} of the {against}{span}"
     if verdict == VACUOUS:
         start = f"T = {binds_from:,}" if binds_from else "where the bound says something"
-        return f"not yet, it takes {FEWEST_DOUBLINGS} doublings of the horizon from {start} on"
+        return f"not yet, it takes {MIN_DOUBLINGS} doublings of the horizon from {start} on"
     return f"{verdict}{span}"
 
 
@@ -67,14 +71,14 @@ def judge_bound(regrets: Sequence[Regret], bound: float) -> str:
 def decisive(regrets: Sequence[Regret], bound: float) -> int:
     """Return the largest mean's place, of those that decide, with the most runs: others may have wide intervals."""
     verdict = judge_bound(regrets, bound)
-    deciding = [i for i, one in enumerate(regrets) if verdict == HOLDS or judge_bound([one], bound) == verdict]
+    deciding = [i for i, regret in enumerate(regrets) if verdict == HOLDS or judge_bound([regret], bound) == verdict]
     return max(deciding or range(len(regrets)), key=lambda i: (regrets[i].runs, regrets[i].mean))
 
 
 class HorizonRuns:
     """A learner's runs on adversarial sequences at one horizon; intervals, which cost time, where they are asked for.
 
-    All of them hold together, and with those of one other horizon: growth rests on two. `again` is the number of
+    All of them hold together, and with those of one other horizon: growth rests on two. `n_reruns` is the number of
     sequences that were played twice, in a pilot and after it (`play_raced`).
     """
 
@@ -84,10 +88,10 @@ class HorizonRuns:
         sequences: Mapping[str, World],
         played: Sequence[Played],
         budget: Budget,
-        again: int = 0,
+        n_reruns: int = 0,
     ) -> None:
         self.learner, self.names, self.played = learner, tuple(sequences), tuple(played)
-        self.confidence = 1 - budget.alpha / (2 * (len(self.names) + again))
+        self.confidence = 1 - budget.alpha / (2 * (len(self.names) + n_reruns))
 
     @property
     def index(self) -> int:
@@ -107,7 +111,7 @@ class HorizonRuns:
     @property
     def bounded(self) -> bool:
         """Whether the losses of all runs are bounded."""
-        return all(one.largest is not None for one in self.played)
+        return all(runs.largest is not None for runs in self.played)
 
     def regret(self, index: int) -> Regret:
         """Return the regret on one sequence."""
@@ -120,7 +124,7 @@ class HorizonRuns:
 
     def verdict(self, bound: float) -> str:
         """Return the verdict on a bound."""
-        if all(one.largest is not None and bound >= one.largest for one in self.played):
+        if all(runs.largest is not None and bound >= runs.largest for runs in self.played):
             return VACUOUS
         return judge_bound(self.regrets, bound)
 
@@ -155,7 +159,7 @@ def first_binding(bound_at: Callable[[int], float], largest_per_round: float) ->
         except ValueError:  # so short a game is refused
             return False
 
-    high = _FARTHEST
+    high = _MAX_HORIZON
     if not binds(high):
         return None
     while high > 1 and binds(high // 2):
@@ -192,7 +196,7 @@ def without_violations(judged: Judged) -> Judged:
 
 def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> JudgedGrowth:
     """Return the verdict on growth between the first and the last of these horizons, and its certified limits."""
-    if not limits or max(limits) < 2**FEWEST_DOUBLINGS * min(limits):
+    if not limits or max(limits) < 2**MIN_DOUBLINGS * min(limits):
         return {"growth_verdict": VACUOUS}
     first, last = limits[min(limits)], limits[max(limits)]
     if first is None or last is None:

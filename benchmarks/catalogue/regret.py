@@ -20,7 +20,7 @@ from dataclasses import replace
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.measurement import play_sequences
-from overclaim.audit.regret.regret_audit import FOUND, audit_regret
+from overclaim.audit.regret.regret_audit import SEARCH_RESULT, audit_regret
 from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.entries import entries, lookup
 
@@ -53,8 +53,8 @@ def row(entry, rounds, runs):
         "bound verdict": audit.bound_verdict,
         "growth": audit.growth.slope,
         "growth verdict": audit.growth_verdict,
-        "found by search": searched[FOUND],
-        "listed, at most": max(mean for name, mean in searched.items() if name != FOUND),
+        "found by search": searched[SEARCH_RESULT],
+        "listed, at most": max(mean for name, mean in searched.items() if name != SEARCH_RESULT),
         "CPU s": round(time.process_time() - began, 1),
     }
 

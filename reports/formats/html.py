@@ -273,7 +273,7 @@ def _with_figures(claims: Sequence[View], entries: Sequence[RegretJson], jobs: i
     regret = [_regret(entry) for entry in entries]
     items: list[figures.Drawing] = [(cast(ClaimRecord, claim), None, f"c{claim['index']}") for claim in claims]
     items += [(None, entry, f"r{index}") for index, entry in enumerate(entries)]
-    drawn = in_parallel(figures.drawn, items, jobs=jobs, alike=True, progress="figures")
+    drawn = in_parallel(figures.drawn, items, jobs=jobs, equal_costs=True, progress="figures")
     for one, drawings in zip([*claims, *regret], drawn, strict=True):
         one["figures"] = _figures(drawings)
     return regret

@@ -342,7 +342,7 @@ def test_a_window_hands_every_result_out_once_and_in_order(seconds):
             out += spans
             assert out
             assert len(out) <= 3 * windows.IN_FLIGHT
-            assert len(window._early) <= windows.AHEAD * 3 * windows.IN_FLIGHT
+            assert len(window._early) <= windows.MAX_LEAD * 3 * windows.IN_FLIGHT
             if dice.random() < 0.05:
                 window.give_back(out)
                 out = []

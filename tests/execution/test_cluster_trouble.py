@@ -22,7 +22,7 @@ def test_a_scheduler_that_freezes(machines, folder, monkeypatch, stays):
     """SIGSTOP: its connections stay open, and nobody answers."""
     machines.start(1)
     (folder / "plan.toml").write_text(PLAN.replace("100_000", "3_000_000"))  # it is not all done by then
-    hasty = {"CONNECT": 1.0, "ANSWER": 1.0, "EVERY": 0.2, "PATIENCE": 3.0} if stays else {}
+    hasty = {"CONNECT": 1.0, "ANSWER": 1.0, "POLL_SECONDS": 0.2, "PATIENCE": 3.0} if stays else {}
     keep, kept = Page.keep, []
 
     def keep_and_freeze(*block):

@@ -91,7 +91,7 @@ def test_what_another_process_warned_of_is_added():
 
 def test_warnings_are_shown_as_before_where_nothing_is_collected(monkeypatch, capsys):
     """Of the Python interface: those of other processes once, those of this one as its filters say."""
-    monkeypatch.setattr(warned, "_shown", set())
+    monkeypatch.setattr(warned, "_reported", set())
     for _ in range(2):
         receive({Place("UserWarning", "own.py", 3): ("UserWarning: small", 7)})
     assert capsys.readouterr().err == "overclaim: warning: UserWarning: small (own.py:3), 7 times\n"

@@ -13,7 +13,7 @@ from overclaim.audit.execution.execution import Budget, Execution
 from overclaim.audit.execution.workers import as_completed, in_parallel
 from overclaim.audit.pipeline.frame import Audit, Choice
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.play.transcripts import BLOCK, MOST_TOGETHER, blocks, concatenate, play, together
+from overclaim.audit.play.transcripts import BLOCK, MAX_TOGETHER, blocks, concatenate, play, together
 from overclaim.audit.statistics.events import Counts, Event
 from overclaim.learners import BatchedLaplace, Exp3, Ftrl, LearnerError
 from overclaim.learners.problems.domains import EntropySimplex
@@ -123,8 +123,8 @@ def test_processes_start_for_what_all_items_take_and_not_for_what_the_first_one_
         return os.getpid()
 
     soon, long = [0.2] + [0.001] * 30, [0.2] * 12
-    assert set(in_parallel(process_of, soon, jobs=2, alike=True)) == {os.getpid()}
-    assert len(set(in_parallel(process_of, long, jobs=2, alike=True))) > 1
+    assert set(in_parallel(process_of, soon, jobs=2, equal_costs=True)) == {os.getpid()}
+    assert len(set(in_parallel(process_of, long, jobs=2, equal_costs=True))) > 1
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -176,7 +176,7 @@ def test_certification_sums_neighbouring_blocks(blocks_of, known):
     """However many blocks there are, remembered or fresh, each counts once, and only so many sums are kept."""
     runs = BLOCK * blocks_of - 5
     units = -(-blocks_of // together(runs))
-    assert units <= max(1024, blocks_of // MOST_TOGETHER + 1)
+    assert units <= max(1024, blocks_of // MAX_TOGETHER + 1)
     known = tuple(n for n in known if n < units)
     audit = Sizes(
         claim=Claim(epsilon=1.0),

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from overclaim.audit.execution.execution import HERE, Budget
+from overclaim.audit.execution.execution import IN_PROCESS, Budget
 from overclaim.audit.plans.regret_tasks import not_measured
 from overclaim.audit.regret.adaptive import play_adaptive
 from overclaim.audit.regret.adversaries import adversaries, regret_losses
 from overclaim.audit.regret.adversary_search import find_adversary, rows_of_arms
 from overclaim.audit.regret.block_sequences import BlockSequence, equal_blocks
-from overclaim.audit.regret.regret_audit import FOUND, audit_regret
+from overclaim.audit.regret.regret_audit import SEARCH_RESULT, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, VIOLATED
 from overclaim.learners import Exp3, Threshold
 from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
@@ -112,13 +112,13 @@ def test_a_learner_of_convex_losses_that_stops_learning_regrets_an_early_switch(
 
 def test_a_search_finds_what_the_list_has_not():
     learner, rounds = never_the_second(64), 64
-    adversary = find_adversary(learner, rows_of_arms("unit", 4), rounds, FEW, HERE)
+    adversary = find_adversary(learner, rows_of_arms("unit", 4), rounds, FEW, IN_PROCESS)
     of_list = max(
         play_runs(learner, losses, FEW).mean for losses in adversaries("unit", rounds=rounds, arms=4).values()
     )
     assert play_runs(learner, adversary.at(rounds), FEW).mean >= 2 * of_list > 0
     assert len(adversary.lengths) <= 4
-    again = find_adversary(learner, rows_of_arms("unit", 4), rounds, FEW, HERE)
+    again = find_adversary(learner, rows_of_arms("unit", 4), rounds, FEW, IN_PROCESS)
     assert adversary.to_json() == again.to_json()
 
 
@@ -130,8 +130,8 @@ def test_what_is_found_counts_for_the_verdict_and_is_measured_on_other_draws():
     many, horizons = Budget(runs=150), (1, 2, 4, 8, 16, 64)
     assert audit_regret(learner, game, many, claim=bound, horizons=horizons).bound_verdict == HOLDS
     audit = audit_regret(learner, game, many, claim=bound, horizons=horizons, search=True)
-    assert (audit.bound_verdict, audit.sequence) == (VIOLATED, FOUND)
-    assert audit.means[FOUND] == pytest.approx(audit.regret.mean)
+    assert (audit.bound_verdict, audit.sequence) == (VIOLATED, SEARCH_RESULT)
+    assert audit.means[SEARCH_RESULT] == pytest.approx(audit.regret.mean)
     learner = Exp3(arms=2, eta=0.3, gamma=0.1)
     one, two = (play_runs(learner, np.tile([1.0, 0.0], (64, 1)), FEW, label=label) for label in (0, 1_000_001))
     assert not np.array_equal(one.totals, two.totals)
@@ -173,18 +173,21 @@ def test_what_is_no_sequence_is_refused(data):
 
 def test_adaptive_adversaries_make_a_learner_that_is_stuck_pay_nearly_all():
     """It plays arm 0 for ever: the other costs nothing, and the first round is free where the last arm is punished."""
-    played = play_adaptive(Threshold(arms=2, threshold=1e9), "unit", 10, FEW, HERE)
+    played = play_adaptive(Threshold(arms=2, threshold=1e9), "unit", 10, FEW, IN_PROCESS)
     assert {name: set(one.totals) for name, one in played.items()} == {
         "punishes the last arm": {9.0},
         "chases the leader": {10.0},
     }
-    assert play_adaptive(lookup("agarwal-singh/ftrl-experts").build(Setting(rounds=8)), "unit", 8, FEW, HERE) is None
+    assert (
+        play_adaptive(lookup("agarwal-singh/ftrl-experts").build(Setting(rounds=8)), "unit", 8, FEW, IN_PROCESS)
+        is None
+    )
 
 
 def test_uniform_play_is_hardly_hurt_by_what_answers_its_past():
     """1000 runs: the mean regret against what punishes the last arm is that of a fair walk's maximum, about 2.6."""
     uniform = Exp3(arms=2, eta=1e-9, gamma=1.0)
-    regret = play_adaptive(uniform, "unit", 40, Budget(runs=1000), HERE)["punishes the last arm"]
+    regret = play_adaptive(uniform, "unit", 40, Budget(runs=1000), IN_PROCESS)["punishes the last arm"]
     assert 1.5 < regret.mean < 4
 
 
@@ -192,13 +195,13 @@ def test_the_command_shows_a_witness_that_plays_again():
     arguments = ["regret", "agarwal-singh/ftrl-experts", "--rounds", "16", "--runs", "20", "--jobs", "1"]
     first = CliRunner().invoke(main, [*arguments, "--search", "--json"])
     printed = json.loads(first.output)
-    assert set(printed["by_sequence"]) > {FOUND, "constant gap"}
+    assert set(printed["by_sequence"]) > {SEARCH_RESULT, "constant gap"}
     again = CliRunner().invoke(main, [*arguments, "--sequence", json.dumps(printed["found"]), "--json"])
     assert list(json.loads(again.output)["by_sequence"]) == ["given"]
     assert json.dumps(printed["found"]) in printed["replay"]
     shown = CliRunner().invoke(main, [*arguments, "--search", "-v"]).output
     assert f"\n  Reproduce   {printed['replay']}\n" in shown  # its mean is another one
-    assert json.loads(again.output)["by_sequence"]["given"] != printed["by_sequence"][FOUND]
+    assert json.loads(again.output)["by_sequence"]["given"] != printed["by_sequence"][SEARCH_RESULT]
     refused(
         CliRunner().invoke(main, [*arguments, "--search", "--sequence", "[[4, [1, 0]]]"]),
         "--search cannot go with --sequence",
@@ -233,10 +236,10 @@ def test_a_run_searches_where_the_bound_says_something():
     for name, binds in (("agarwal-singh/ftrl-experts", True), ("asi-raman-talwar/batched-htinf", False)):
         entry = lookup(name)
         audit = audit_regret(entry, entry.setting(rounds=64), budget, horizons=horizons, search_where_binding=True)
-        assert (audit.found is not None) == binds == (FOUND in audit.means)
+        assert (audit.adversary is not None) == binds == (SEARCH_RESULT in audit.means)
         assert not audit.adaptive
         if binds:
-            assert audit.found.rounds == 16
+            assert audit.adversary.rounds == 16
 
 
 def test_what_is_not_measured_is_listed_with_its_reason():

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import overclaim
-from overclaim.audit.execution.execution import HERE
+from overclaim.audit.execution.execution import IN_PROCESS
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.plans.plan_schema import CLAIM
 from overclaim.audit.statistics.measure_words import KINDS, SYMBOLS, lower_words
@@ -63,7 +63,7 @@ set = { epsilon = 1.0 }
 def record(tmp_path_factory):
     file = tmp_path_factory.mktemp("plan") / "plan.toml"
     file.write_text(PLAN)
-    return run_plan(read_plan(file).without_blind_spots(), HERE, command="overclaim run plan.toml")
+    return run_plan(read_plan(file).without_blind_spots(), IN_PROCESS, command="overclaim run plan.toml")
 
 
 def test_every_claim_has_its_measure_its_bound_and_a_command_that_makes_it(record):

@@ -24,7 +24,7 @@ from overclaim.learners.catalogue.entries import entries, lookup
 from overclaim.learners.problems.losses import Switch
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.view import ACTIONS
-from overclaim.tests.support.combination import WANTED, Combination
+from overclaim.tests.support.combination import PATTERN, Combination
 
 
 def prepared(name, *, neighbours="replace", surface="actions", parameters=None, **setting):
@@ -197,7 +197,7 @@ def test_single_rounds_change_alone():
 def leak(pair):
     """The share of the pattern that a pair for `Combination` follows, 0 if the memory is empty or the same."""
     others = pair.rounds - 1
-    wanted = np.array([WANTED[3 * t // others] for t in range(others)])
+    wanted = np.array([PATTERN[3 * t // others] for t in range(others)])
     return (pair.t0 == 0) * np.abs(pair.left[0] - pair.right[0]).mean() * (pair.left[1:] == wanted[:, None]).mean()
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 #: The losses of each third of the rounds behind the first.
-WANTED = (0.5, 0.0, 1.0)
+PATTERN = (0.5, 0.0, 1.0)
 
 
 @dataclass
@@ -37,5 +37,5 @@ class Combination:
         if state.rounds == 0:
             state.first = 2 * feedback - 1
         else:
-            state.matched = state.matched + (feedback == WANTED[3 * (state.rounds - 1) // (self.rounds - 1)])
+            state.matched = state.matched + (feedback == PATTERN[3 * (state.rounds - 1) // (self.rounds - 1)])
         state.rounds += 1

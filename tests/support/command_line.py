@@ -11,24 +11,24 @@ FIELDS = {
 }  # fmt: skip
 
 
-def overclaim(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
+def overclaim(*arguments):
+    return CliRunner().invoke(main, [str(word) for word in arguments])
 
 
-def check(target, *words):
-    return overclaim("check", target, "--epsilon", 1, "--jobs", 1, *words)
+def check(target, *arguments):
+    return overclaim("check", target, "--epsilon", 1, "--jobs", 1, *arguments)
 
 
 def error_lines(text):
     """Return the number of lines, without the place and the hint below an error, and the claims that are finished."""
-    beside = ("  where: ", "  hint:  ", "FALSIFIED ", "SURVIVED ", "UNDERPOWERED ")
-    return sum(not line.startswith(beside) for line in text.splitlines())
+    extra_prefixes = ("  where: ", "  hint:  ", "FALSIFIED ", "SURVIVED ", "UNDERPOWERED ")
+    return sum(not line.startswith(extra_prefixes) for line in text.splitlines())
 
 
-def refused(result, *said, code=2):
+def refused(result, *texts, code=2):
     """Assert that a command ended with one error that says all of this, and printed nothing else."""
     assert (result.exit_code, result.stdout, error_lines(result.stderr)) == (code, "", 1), result.output
-    assert all(words in result.stderr for words in said), result.stderr
+    assert all(text in result.stderr for text in texts), result.stderr
 
 
 PLAN = """
@@ -51,7 +51,7 @@ set = { batch = 1 }
 """
 
 
-def run_plan(tmp_path, text, *words):
+def run_plan(tmp_path, text, *arguments):
     plan = tmp_path / "plan.toml"
     plan.write_text(text)
-    return overclaim("run", plan, "--out", tmp_path / "out", "--jobs", 1, *words)
+    return overclaim("run", plan, "--out", tmp_path / "out", "--jobs", 1, *arguments)

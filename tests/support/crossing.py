@@ -18,19 +18,19 @@ def crossing_law(bets, pi, looks, alpha, grade):
     array (looks,)
     """
     steps = np.arange(1, looks + 1)
-    needed = bets.boundary(steps, steps, alpha, grade)
+    min_right = bets.boundary(steps, steps, alpha, grade)
     crossed = np.zeros(looks)
     alive, first = np.ones(1), 0  # the law of the right guesses, from `first` up, of paths that have not crossed
     for t in range(looks):
-        moved = np.zeros(alive.size + 1)
-        moved[:-1] = alive * (1 - pi)
-        moved[1:] += alive * pi
-        cut = min(moved.size, int(needed[t]) - first)  # at least 1: `needed` never falls
-        crossed[t] = moved[cut:].sum()
-        alive = moved[:cut]
-        kept = np.flatnonzero(alive > 1e-18)
-        if kept.size == 0:
+        next_law = np.zeros(alive.size + 1)
+        next_law[:-1] = alive * (1 - pi)
+        next_law[1:] += alive * pi
+        boundary = min(next_law.size, int(min_right[t]) - first)  # at least 1: `needed` never falls
+        crossed[t] = next_law[boundary:].sum()
+        alive = next_law[:boundary]
+        support = np.flatnonzero(alive > 1e-18)
+        if support.size == 0:
             break
-        first += int(kept[0])
-        alive = alive[kept[0] : kept[-1] + 1]
+        first += int(support[0])
+        alive = alive[support[0] : support[-1] + 1]
     return crossed

@@ -48,13 +48,13 @@ class Machines:
             self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
         self.folder, self.scheduler, self.workers = folder, None, []
 
-    def _start(self, *words, **environment):
-        words = [sys.executable, "-m", "dask", *words, "--host", "127.0.0.1", "--no-dashboard"]
+    def _start(self, *arguments, **environment):
+        arguments = [sys.executable, "-m", "dask", *arguments, "--host", "127.0.0.1", "--no-dashboard"]
         paths = os.pathsep.join([str(self.folder), *sys.path])  # not the folder of the audit
         environment = {"PYTHONPATH": paths, **environment}
         with (self.folder / "log").open("a") as log:
             return subprocess.Popen(
-                words,
+                arguments,
                 cwd=self.folder,
                 env={**os.environ, **environment},
                 stdout=log,
@@ -104,5 +104,5 @@ class Machines:
             self.start(2)
 
 
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in ("run", "plan.toml", "--jobs", 1, *words)])
+def run(*arguments):
+    return CliRunner().invoke(main, [str(word) for word in ("run", "plan.toml", "--jobs", 1, *arguments)])

@@ -11,7 +11,7 @@ def spy(monkeypatch, bettor, key):
 
     def choosing(self, pair, index, past):
         choice = choose(self, pair, index, past)
-        taught[id(choice)] = choice, {key(one) for one in past}  # a choice that is kept has an id of its own
+        taught[id(choice)] = choice, {key(block) for block in past}  # a choice that is kept has an id of its own
         return choice
 
     def scoring(self, choice):

@@ -11,9 +11,9 @@ class Tape(Draws):
         self.rows = []
 
     def uniform(self, shape):
-        drawn = super().uniform(shape)
-        self.rows.append(drawn.copy())
-        return drawn
+        row = super().uniform(shape)
+        self.rows.append(row.copy())
+        return row
 
     def of_run(self, run):
         return iter([row[..., run] for row in self.rows])
