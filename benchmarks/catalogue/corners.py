@@ -11,8 +11,9 @@ import json
 import math
 
 import numpy as np
-from scipy.special import expit, log_ndtr
+from scipy.special import expit, log_ndtr, ndtr
 
+from overclaim import Claim, falsify
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.laws.ftrl_law import supremum
@@ -22,7 +23,7 @@ from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.agarwal_singh import exp2_rates
 from overclaim.learners.catalogue.ene_nguyen_vladu import released_levels
 from overclaim.learners.catalogue.entries import lookup
-from overclaim.learners.leaders.ftpl import BASES, published_sigma
+from overclaim.learners.leaders.ftpl import BASES, LOGARITHMS, published_sigma
 from overclaim.learners.leaders.private_bandit import batch_rounds
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.tree import depth
@@ -103,34 +104,74 @@ def theorem_3_5():
         usual = [c for c in corners if "delta=0.5" in c[2] and c[1] == epsilon]
         words = f"the same at epsilon {epsilon:g}, delta 0.5"
         rows.append(row("Agarwal & Singh 2017, Theorem 3.5", words, "exact, actions", usual))
-    natural = ("2", "e", "mixed")
-    return [*rows, _late(1.0, 0.01, natural), _late(1.0, 1e-6, natural), _late(0.5, 0.01, tuple(BASES))]
+    late = [_late(epsilon, delta) for epsilon, delta in ((1.0, 0.01), (1.0, 1e-6), (0.5, 0.01))]
+    return [*rows, *late, *wide_losses()]
 
 
-def _late(epsilon, delta, bases):
-    """Return the first horizon at which one late action of two experts exceeds epsilon in each of these bases.
+def late_action(rounds, epsilon, delta, base):
+    """Return the epsilon of one late action of two experts, and the log of its event's probability.
 
-    All losses favour the first expert but in round 1, where the worlds differ; the second is played in round T.
+    All losses favour the first expert but in round 1, where the worlds differ; the second is played in round T. A
+    sum has ceil(log T) draws in the base of all logarithms, as line 2 of Algorithm 3 and Theorem A.1 have it.
     """
+    sigma = published_sigma(rounds=rounds, dim=2, norm=math.sqrt(2), epsilon=epsilon, delta=delta, base=base)
+    draws = math.ceil(round(BASES[base][0](rounds), 9))
+    deviation = sigma * math.sqrt(2 * draws)
+    low, high = (float(log_ndtr(-(2 * (rounds - 2) + change) / deviation)) for change in (2, -2))
+    return high - low, low
+
+
+def _late(epsilon, delta):
+    """Return the first horizon, a power of two, at which one late action exceeds epsilon in every base."""
     for power in range(1, 40):  # beyond, the difference of the two logarithms is lost in rounding
-        t = 2**power
-        sigma = max(
-            published_sigma(rounds=t, dim=2, norm=math.sqrt(2), epsilon=epsilon, delta=delta, base=base)
-            for base in bases
-        )
-        deviation = sigma * math.sqrt(2 * depth(t))
-        low, high = (log_ndtr(-(2 * (t - 2) + change) / deviation) for change in (2, -2))
-        if high - low > epsilon:
-            where = f"T=2^{power}, delta={delta:g}, epsilon={epsilon:g}"
-            note = f"on an event of probability e^{low:.3g}: exact, never seen"
+        found = {base: late_action(2**power, epsilon, delta, base) for base in BASES}
+        least, low = min(found.values())
+        if least > epsilon:
+            each = ", ".join(f"{value:.3f} in base {base}" for base, (value, _) in found.items())
             return row(
                 "Agarwal & Singh 2017, Theorem 3.5",
-                f"powers of two, delta {delta:g}, epsilon {epsilon:g}, each of the bases {', '.join(bases)}",
+                f"powers of two, delta {delta:g}, epsilon {epsilon:g}, each of the bases {', '.join(BASES)}",
                 "exact, one action",
-                [(float(high - low), epsilon, where)],
-                note,
+                [(least, epsilon, f"T=2^{power}, delta={delta:g}, epsilon={epsilon:g}")],
+                f"{each}; on an event of probability e^{low:.3g}: exact, never seen",
             )
     raise AssertionError(delta)
+
+
+#: Half the width of the losses at which Theorem 3.5 is tested as (epsilon, delta), and delta.
+WIDTH, SMALL_DELTA = 100, 1e-5
+
+
+def epsilon_of_wide_losses(epsilon, base):
+    """Return the exact epsilon at `SMALL_DELTA` of two rounds' actions, losses in [-C, C]^2, C = `WIDTH`.
+
+    The second action is the sign of a normal number with a mean of +-2 C: either loss favours one of two experts.
+    """
+    sigma = published_sigma(rounds=2, dim=2, norm=WIDTH * math.sqrt(2), epsilon=epsilon, delta=SMALL_DELTA, base=base)
+    right, wrong = ndtr(np.array([2, -2]) * WIDTH / (sigma * math.sqrt(2)))
+    return math.log((right - SMALL_DELTA) / wrong)
+
+
+def decide(losses, rng):
+    """Play two rounds of Algorithm 3 on the simplex with the sigma of Theorem 3.5, claiming (1, `SMALL_DELTA`)."""
+    sigma = published_sigma(rounds=2, dim=2, norm=WIDTH * math.sqrt(2), epsilon=1.0, delta=SMALL_DELTA, base="2")
+    sums = np.zeros(2), np.array(losses[0], dtype=float)
+    return [int(np.argmin(total + rng.normal(0.0, sigma, 2))) for total in sums]
+
+
+def wide_losses():
+    """Theorem 3.5 as (epsilon, delta): sigma has sqrt(N) where Theorem A.1 has the 2-norm of Y."""
+    rows = []
+    for epsilon in (0.5, 1.0):
+        found = {base: epsilon_of_wide_losses(epsilon, base) for base in BASES}
+        where = ", ".join(f"{value:.3f} in base {base}" for base, value in found.items())
+        searched = f"T = 2, Y = [-{WIDTH}, {WIDTH}]^2, claim ({epsilon:g}, {SMALL_DELTA:g})"
+        corner = [(min(found.values()), epsilon, where)]
+        rows.append(row("Agarwal & Singh 2017, Theorem 3.5 as (ε, δ)", searched, "exact, actions", corner))
+    pair = {"left": [[WIDTH, -WIDTH], [0, 0]], "right": [[-WIDTH, WIDTH], [0, 0]]}
+    certified = falsify(decide, Claim(epsilon=1.0, delta=SMALL_DELTA), runs=20_000, **pair).epsilon_lower
+    corner = [(certified, 1.0, "base 2")]
+    return [*rows, row(rows[0]["statement"], rows[1]["searched"], "certified, 20,000 runs", corner)]
 
 
 def theorem_a_1():
@@ -273,7 +314,40 @@ def lemma_7():
         size = "L (D + zeta)" if outside else "L D"
         searched = f"T = 4..65536, n = 1..64, f up to {size} in size; any epsilon"
         rows.append(row("Ene et al. 2021, Lemma 7 (its sums)", searched, f"upper bound, {surface}", corners))
-    return [*rows, proof_of_lemma_7()]
+    return [*rows, proof_of_lemma_7(), *outside_of_the_domain()]
+
+
+def factor_of_lemma_7(rounds, levels, outside, base):
+    """Return what Lemma 7's proof bounds the sums' epsilon by, over epsilon: a vector on so many levels of the tree.
+
+    At n = 1. `outside` is how far a point leaves D, in diameters: |f| is at most L D times 1 + `outside`.
+    """
+    return 2 * levels * (1 + outside) / (rounds**0.25 * LOGARITHMS[base](rounds))
+
+
+def sums_of_lemma_7(rounds, levels, base):
+    """Return the exact epsilon of those sums at n = 1 where a point is an end of D, for a claim of 1.
+
+    A vector is 1 + u a / zeta, u a fair coin and a in [0, D] how far the zero of the loss is; that of the other loss
+    is at least as far below where it is -1 for both u. The farthest zero is worst: a / zeta = T^(1/4).
+    """
+    scale = math.sqrt(rounds) * LOGARITHMS[base](rounds)
+    return levels * 2 / scale + math.log(math.cosh(levels * rounds**0.25 / scale))
+
+
+def outside_of_the_domain():
+    """PrivateBandit's sums where |f_t(x_t)| exceeds L D, as at a point zeta outside D: the bound, and the exact law."""
+    rows, name = [], "Ene et al. 2021, Lemma 7 (its sums), n = 1, f up to L (D + zeta)"
+    for base in LOGARITHMS:
+        for how, epsilon_of in (
+            ("the proof's bound", lambda t, k, b: factor_of_lemma_7(t, k, t**-0.25, b)),
+            ("exact, release", sums_of_lemma_7),
+        ):
+            corners = [(epsilon_of(t, released_levels(t), base), 1.0, f"T={t}") for t in (4, 16, 64, 256, 1024)]
+            late = [corner for corner in corners if corner[2] != "T=4"]
+            rows.append(row(name, f"T = 16..1024, base {base}", how, late, f"T=4: {corners[0][0]:.3f}"))
+    whole = sums_of_lemma_7(4, 2, "2")
+    return [*rows, row(name, "T = 4, base 2, the last sum too", "exact, publication", [(whole, 1.0, "T=4")])]
 
 
 def proof_of_lemma_7():
