@@ -110,29 +110,16 @@ def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float =
 def refuted_in_one_run(measure: Measure, correct: int, guesses: int, canaries: int, *, alpha: float) -> bool:
     """Tell whether right guesses in one run with many canaries refute a claim in any measure.
 
-    The recursion over tails is ``audit_rh_with_cap`` of [2]_; the proof below is complete without it.
+    The recursion over tails is ``audit_rh_with_cap`` of [2]_; docs/one-run.md states and proves it. With V right
+    guesses of r, t_v = P(V >= v), and g(x) the largest probability that the claim allows an event whose probability is
+    x once one coin is turned, every mechanism that keeps the claim has
 
-    **Validity**: as `one_run_p_value`. A true claim is refuted with probability at most alpha.
+        t_{v-1} >= (t_v + ... + t_r + m g^-1((v t_v + t_{v+1} + ... + t_r) / m)) / (r - v + 1).
 
-    Proof. Let g(x) be the largest probability that the claim allows an event whose probability is x once one coin is
-    turned: increasing, and concave in every measure. Of r guesses among m canaries V are right, with tails
-    t_v = P(V >= v). Fix v, a coin i, its value and all other coins. The event "i is guessed to have that value, and
-    then at least v guesses are right" depends on what is released alone. If the coin has that value, the guess is one
-    of at least v right ones; if it is turned, the guess is wrong beside at least v - 1 right ones. By the claim the
-    first probability is at most g of the second. Averaged over coins and values, by Jensen's inequality,
+    From alpha at the number that was seen, and 0 above it, this leads to a tail above 1 where the claim is refuted.
 
-        sum over k >= v of k P(V = k) / m <= g( sum over k >= v - 1 of (r - k) P(V = k) / m ).
-
-    The left side is ``(v t_v + t_{v+1} + ... + t_r) / m``, the sum on the right ``((r - v + 1) t_{v-1} - t_v - ... -
-    t_r) / m``, so that
-
-        t_{v-1} >= (t_v + ... + t_r + m g^-1((v t_v + t_{v+1} + ... + t_r) / m)) / (r - v + 1),
-
-    which grows with every tail. Let L_v = alpha at the number of right guesses v that was seen, L = 0 above it, and
-    below it follow the inequality, or the last L where that is larger. If t_v >= alpha, then t >= L everywhere. So if
-    some L is above 1, then t_v < alpha: so many right guesses have a probability below alpha. That holds for more
-    right guesses too, since L only grows with their number: those that refute are a tail of probability below alpha.
-    A smaller level has a smaller g and larger L: what is below a refuted level is refuted.
+    **Validity**: as `one_run_p_value`. A true claim is refuted with probability at most alpha, and what is below a
+    refuted level is refuted.
 
     Parameters
     ----------
