@@ -94,7 +94,8 @@ def _error_rate(record: LegibleRecord, planned: int) -> str:
     every = min(1.0, sum(errors))
     together = tests.get("family_wise_error") if tests.get("method") == "Holm" else every
     if together is not None and together < 1:
-        return f"The chance that this report calls any true claim false is at most {percent(together)}."
+        kind = "privacy claim" if record.get("regret") else "claim"  # bounds of regret have errors of their own
+        return f"The chance that this report calls any true {kind} false is at most {percent(together)}."
     return (
         f"The chance that it calls a true claim false is at most {percent(max(errors, default=0.0))} for each claim."
     )

@@ -236,7 +236,9 @@ def _ending(record: RunRecord, files: str) -> Iterable[str]:
     known = [1 - claim["confidence"] for claim in record["claims"] if claim.get("confidence")]
     each = max(known, default=record.get("alpha") or 0.01)
     if tests.get("method") == "Holm":
-        rate = f"at most {at_most(100 * tests['family_wise_error'], '.3g')}% that this run calls any true claim false"
+        together = at_most(100 * tests["family_wise_error"], ".3g")
+        kind = "privacy claim" if record.get("regret") else "claim"  # bounds of regret have errors of their own
+        rate = f"at most {together}% that this run calls any true {kind} false"
     else:
         rate = f"at most {at_most(100 * each, '.3g')}% for each claim"
     yield f"Error rate: {rate}"

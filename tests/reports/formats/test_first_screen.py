@@ -4,7 +4,9 @@ import copy
 
 import pytest
 
+from overclaim.reports.formats.first_screen import _error_rate
 from overclaim.reports.formats.html import render, view
+from overclaim.reports.formats.run_lines import _ending
 
 HASH = "8c1e" * 16
 CAUSE = {"kind": "calls", "text": "too little noise", "calls": 1, "call": 1, "differs": 1.0, "calibrated_for": 0.5}
@@ -64,6 +66,17 @@ def test_the_summary_counts_and_names_the_false_claim_and_the_chance_of_an_error
 )
 def test_the_chance_is_that_of_all_claims_together(ledger, said):
     assert screen(ledger_of_tests=ledger)["sentences"][-1].endswith(said)
+
+
+def test_the_chance_is_of_privacy_claims_where_regret_is_audited_too():
+    holm = {"method": "Holm", "family_wise_error": 0.01}
+    row = {"verdict": "HOLDS HERE", "learner": "a", "source": "b"}
+    said = "any true privacy claim false is at most 1%."
+    assert _error_rate({**RECORD, "regret": [row], "ledger_of_tests": holm}, 5).endswith(said)
+    assert "any true claim false" in _error_rate({**RECORD, "regret": [], "ledger_of_tests": holm}, 5)
+    assert "at most 1% that this run calls any true privacy claim false" in "".join(
+        _ending({**RECORD, "regret": [row], "ledger_of_tests": holm}, 0, "")
+    )
 
 
 def test_each_question_has_its_answer():
