@@ -336,7 +336,7 @@ def sums_of_lemma_7(rounds, levels, base):
 
 
 def outside_of_the_domain():
-    """PrivateBandit's sums where |f_t(x_t)| exceeds L D, as at a point zeta outside D: the bound, and the exact law."""
+    """PrivateBandit's sums where |f_t(x_t)| exceeds L D, as at a point zeta outside D: a bound, and the exact law."""
     rows, name = [], "Ene et al. 2021, Lemma 7 (its sums), n = 1, f up to L (D + zeta)"
     for base in LOGARITHMS:
         for how, epsilon_of in (

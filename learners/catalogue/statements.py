@@ -82,13 +82,13 @@ AS_THEOREM_3_5 = Statement(
     where="Theorem 3.5, last sentence (Section 3.2)",
     false=(
         "No δ is in the claim, and σ may be built from any. With δ = 0.5, claiming ε = 0.5, two rounds of decisions "
-        "have 0.807 in base 2, 1.142 in base e and 0.743 in base 10; claiming ε = 1, 1.385, 1.142 and 0.743. As (ε, δ) "
-        "it is false too: σ has √N where Theorem A.1 has ‖Y‖_2. For Y = [-100, 100]^2 and δ = 1e-5 two rounds of "
-        "decisions have 1.385 in base 2, 1.142 in base e and 0.743 in base 10, for claims of 0.5 and of 1."
+        "have 0.807 in base 2, 1.142 in base e and 0.743 in base 10; claiming ε = 1, 1.385, 1.142 and 0.743. As "
+        "(ε, δ) it is false too: σ has √N where Theorem A.1 has ‖Y‖_2. For Y = [-100, 100]^2 and δ = 1e-5 two rounds "
+        "of decisions have 1.385 in base 2, 1.142 in base e and 0.743 in base 10, for claims of 0.5 and of 1."
     ),
     answer=(
-        "That ε is a slip for (ε, δ), and √N for ‖Y‖_2, which it is for Y = [-1, 1]^N: σ depends on δ, and Theorem A.1, "
-        "on which the proof rests, has both."
+        "That ε is a slip for (ε, δ), and √N for ‖Y‖_2, which it is for Y = [-1, 1]^N: σ depends on δ, and Theorem "
+        "A.1, on which the proof rests, has both."
     ),
     repair="Claim (ε, δ), with σ for the L2 diameter of Y and all nodes that a loss reaches.",
 )
