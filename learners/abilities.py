@@ -19,6 +19,7 @@ import numpy as np
 
 from ..mechanisms.draws import Draws, Purpose
 from ..mechanisms.noise import deviation_of, scale_of
+from .laws import NotEnumerableError
 from .protocol import HasInner, HasProbabilities, HasRelease, Learner, OnALine
 from .written import in_our_rooms, is_written, playing
 
@@ -124,6 +125,21 @@ def _is_harmless(value: Any) -> bool:
     return type(value) in _PLAIN or is_ours(value)
 
 
+def declares(thing: object, ability: str) -> bool:
+    """Tell whether a law, a score or branches that a thing declares are to be believed: it offers them as its own.
+
+    A closed form of ours is that of our code alone, with parts of ours; another author's is that of the class beside
+    whose methods it stands.
+    """
+    owner = next((kind for kind in type(thing).__mro__ if ability in vars(kind)), None)
+    return owner is not None and owns(thing, ability) and (not in_our_rooms(owner) or is_ours(thing))
+
+
+def plays_arms(learner: object) -> bool:
+    """Tell whether neither a learner nor one that it wraps says that it plays points."""
+    return all(getattr(part, "plays", "arms") == "arms" for part in inward(learner))
+
+
 def batch_of(learner: Any) -> int:
     """Return the rounds that an arm is held: 1 unless the learner says otherwise."""
     return int(learner.batch) if owns(learner, "batch") else 1
@@ -180,10 +196,6 @@ def has_grid_law(learner: Learner) -> TypeGuard[HasInner]:
 def on_a_line(learner: Learner) -> TypeGuard[OnALine]:
     """Tell whether the grid filter applies to `learner` as it is configured."""
     return owns(learner, "line_probabilities", "line_step") and getattr(learner, "arms", 0) == 2
-
-
-class NotEnumerableError(ValueError):
-    """The law of the sequences of this learner is not computable here."""
 
 
 def has_noiseless_law(learner: Learner) -> TypeGuard[HasProbabilities]:

@@ -25,6 +25,9 @@ State = Any
 #: share it.
 FeedbackKind = Literal["bandit", "full"]
 
+#: What a learner plays, by its attribute `plays`: arms where it has none, points, or the points of a finite set.
+PlayKind = Literal["arms", "points", "finite points"]
+
 
 class LearnerError(Exception):
     """The learner under audit misbehaved: it raised, played a non-arm, or kept state between runs."""

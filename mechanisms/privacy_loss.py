@@ -36,6 +36,8 @@ class PrivacyLoss:
         Mass at each grid point of ln(dLeft/dRight) in each world.
     least, most : float, optional
         The ends of the support in nats, which decide epsilon at delta = 0; those of the grid's masses by default.
+    supremum : float, optional
+        The largest loss, where the grid does not reach it: epsilon at delta = 0.
     resolution : float
         The smallest positive delta that the masses are exact enough for.
     parts : tuple of PrivacyLoss
@@ -55,6 +57,7 @@ class PrivacyLoss:
     right: Floats
     least: float | None = None
     most: float | None = None
+    supremum: float | None = None
     resolution: float = 0.0
     parts: tuple[PrivacyLoss, ...] = ()
     _found: dict[float, float] = field(default_factory=dict, repr=False)
@@ -82,7 +85,7 @@ class PrivacyLoss:
         least, most = min(part.ends[0] for part in likely), max(part.ends[1] for part in likely)
         # Its composed parts are not tilted: their small masses are lost in rounding.
         resolution = max(max(part.resolution, PLAIN if part.parts else 0.0) for part in parts)
-        return cls(step, start, left, right, least, most, resolution)
+        return cls(step, start, left, right, least, most, resolution=resolution)
 
     @classmethod
     def of_outcomes(cls, p: Floats, q: Floats, step: float, resolution: float = 0.0) -> PrivacyLoss:
@@ -92,7 +95,7 @@ class PrivacyLoss:
         start = int(index.min())
         size = int(index.max()) - start + 1
         left, right = (np.bincount(index - start, weights=w, minlength=size).astype(float) for w in (p, q))
-        return cls(step, start, left, right, float(losses.min()), float(losses.max()), resolution)
+        return cls(step, start, left, right, float(losses.min()), float(losses.max()), resolution=resolution)
 
     @classmethod
     def of_parts(cls, parts: list[PrivacyLoss]) -> PrivacyLoss:
@@ -106,7 +109,8 @@ class PrivacyLoss:
         start = sum(part.start for part in parts)
         left, right = (np.exp(_convolved(parts, world, 0.0)) for world in ("left", "right"))
         least, most = (math.fsum(part.ends[i] for part in parts) for i in (0, 1))
-        return cls(step, start, left, right, least, most, max(part.resolution for part in parts), tuple(parts))
+        resolution = max(part.resolution for part in parts)
+        return cls(step, start, left, right, least, most, resolution=resolution, parts=tuple(parts))
 
     def compose(self, other: PrivacyLoss) -> PrivacyLoss:
         """Return the loss of releasing both, independent."""
@@ -153,7 +157,7 @@ class PrivacyLoss:
         least, most = self.ends
         low, high = 0.0, max(0.0, -least, most)  # 0 before a -0
         if delta == 0:
-            return high
+            return high if self.supremum is None else self.supremum
         if delta not in self._found:
             private = self.delta(0.0) <= delta
             self._found[delta] = 0.0 if private else bisect(lambda e: self.delta(e) > delta, low, high)[1]

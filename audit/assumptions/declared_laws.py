@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ...learners.abilities import (
     NoDraws,
-    NotEnumerableError,
     WithoutProbabilities,
     batch_of,
     draws_to_learn,
@@ -24,6 +23,7 @@ from ...learners.abilities import (
     knows_releases,
 )
 from ...learners.blame import blaming
+from ...learners.laws import NotEnumerableError
 from ...learners.protocol import Actions, HasProbabilities, HasRelease, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Floats

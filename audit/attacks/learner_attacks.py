@@ -7,40 +7,38 @@ score costs power, never validity.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...learners.abilities import (
-    NotEnumerableError,
     batch_of,
     decisions,
+    declares,
     has_grid_law,
     has_noiseless_law,
     inward,
     knows_releases,
 )
-from ...learners.bandits.exp2 import Exp2
-from ...learners.leaders.ftrl import Ftrl
-from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.protocol import HasRelease, Learner
+from ...learners.laws import HasScore, NotEnumerableError, Score
+from ...learners.protocol import Actions, HasRelease, Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.numerics import rounded
 from ...mechanisms.view import View
 from ..encoding.features import Columns, Features, LabelledColumns
-from ..laws import ftrl_law, pftal_law
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws, window_laws
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
+from .counts import NextArms, PointCounts, few_sequences
 from .outputs.interactions import Interacting, interactions
 from .outputs.learned import Boosting, nothing
 from .outputs.regressions import LinearOdds
 from .particle import ParticleRatio
 from .protocol import FittedAttack, LawAttack, LearnerAttack, Scorer, log_ratio
-from .responses import NextArms, PointCounts, Responses, few_sequences
 
 #: Arms of a window at most, those before the differing round, and the delta at which windows are compared.
 WINDOW, BEFORE, TELLING = 12, (0, 1, 2, 4, 6, 8), 1e-3
@@ -143,51 +141,6 @@ class NoiselessRatio(LawAttack):
             return rounded(left - right)
 
 
-class PrefixRatio(LawAttack):
-    """Log-likelihood ratio of two-expert entropy FTRL, its actions inverted and shared tree nodes integrated out."""
-
-    name = "inverted prefix sums"
-    wording = "the noisy prefix sums that the actions reveal"
-    learner: Ftrl
-
-    def __init__(self, learner: Learner, pair: Pair) -> None:
-        assert isinstance(learner, Ftrl)
-        super().__init__(learner, pair)
-        self.likelihood = ftrl_law.PrefixLikelihood(learner, pair)
-
-    @staticmethod
-    def applies(learner: Learner, pair: Pair, view: View) -> bool:
-        """For entropy FTRL with Laplace noise over two experts."""
-        return not view.channel and pair.rounds > 1 and ftrl_law.applies(learner, pair)
-
-    def score(self, transcripts: Transcripts) -> Floats:
-        """Invert the actions of rounds 2 to T."""
-        prefixes = self.learner.invert(transcripts.actions[1:])
-        # invert fixes coordinate 0 to 0; the difference of the two prefix sums is minus coordinate 1.
-        return rounded(self.likelihood.log_ratio(-prefixes[:, 1]))
-
-
-class ClippedRatio(LawAttack):
-    """Log-likelihood ratio of one-dimensional PFTAL, its clipped actions read as bounds on the noisy gradient sums."""
-
-    name = "inverted gradient sums"
-    wording = "the noisy gradient sums that the actions reveal, or bound where they are clipped"
-
-    def __init__(self, learner: Learner, pair: Pair) -> None:
-        assert isinstance(learner, Pftal | BanditPftal)
-        super().__init__(learner, pair)
-        self.likelihood = pftal_law.ActionLikelihood(learner, pair)
-
-    @staticmethod
-    def applies(learner: Learner, pair: Pair, view: View) -> bool:
-        """For one-dimensional PFTAL with noise."""
-        return not view.channel and pair.rounds > 1 and pftal_law.applies(learner, pair)
-
-    def score(self, transcripts: Transcripts) -> Floats:
-        """Pass messages along the tree of sums."""
-        return self.likelihood.log_ratio(transcripts.actions)
-
-
 class ReleaseRatio(LawAttack):
     """Exact log-likelihood ratio of the noisy quantities: each is a known mean plus noise."""
 
@@ -237,8 +190,8 @@ class SequenceTable:
     @staticmethod
     def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For few sequences of arms, or of the points of a finite set."""
-        few = few_sequences(learner, pair) or any(isinstance(part, Exp2) for part in inward(learner))
-        return not view.channel and few
+        of_finite_set = any(getattr(part, "plays", "") == "finite points" for part in inward(learner))
+        return not view.channel and (few_sequences(learner, pair) or of_finite_set)
 
     @classmethod
     def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
@@ -362,21 +315,62 @@ class Paired(Boosted):
         return Interacting(found, stepwise=True).learn(train) if found else nothing
 
 
-#: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.
+@dataclass(frozen=True)
+class DeclaredScore:
+    """A score that a learner declares, as an attack on it."""
+
+    declared: Score
+    trained: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """Its name in the record."""
+        return self.declared.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is the exact log-likelihood ratio."""
+        return self.declared.exact
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether its log loss judges it where it is not exact."""
+        return self.declared.calibrated
+
+    @property
+    def wording(self) -> str:
+        """What an exact score is computed from."""
+        return self.declared.wording
+
+    def applies(self, learner: Learner, pair: Pair, view: View) -> bool:
+        """Tell that it can: it was declared for this pair."""
+        return True
+
+    def fit(self, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
+        """Return the score; it needs no training."""
+        score = self.declared.prepare()
+        return Scorer(self.name, partial(_score_of_actions, score), exact=self.exact, wording=self.wording)
+
+
+def _score_of_actions(score: Callable[[Actions], Floats], transcripts: Transcripts) -> Floats:
+    return score(transcripts.actions)
+
+
+def declared_scores(learner: Learner, pair: Pair, view: View) -> list[LearnerAttack]:
+    """Return the scores that a learner declares of its actions on a pair."""
+    if view.channel or not declares(learner, "score"):
+        return []
+    scores = cast(HasScore, learner).score(pair.left, pair.right, pair.t0)
+    return [DeclaredScore(score) for score in scores]
+
+
+#: In order of preference; what a learner declares comes before those that are trained.
 ATTACKS: tuple[LearnerAttack, ...] = (
     SequenceRatio,
     NoiselessRatio,
-    PrefixRatio,
-    ClippedRatio,
     ReleaseRatio,
-    SignRatio,
-    CoordinateRatio,
     WindowRatio,
     ParticleRatio,
-    PointRatio,
-    ShiftedRatio,
-    Whitened,
-    Responses,
     SequenceTable,
     NextArms,
     Trained,
@@ -385,13 +379,15 @@ ATTACKS: tuple[LearnerAttack, ...] = (
 )
 
 
+def attack_of(name: str, learner: Learner, pair: Pair, view: View) -> LearnerAttack | None:
+    """Return the attack of a name that applies; None where there is none."""
+    every: list[LearnerAttack] = [*ATTACKS, *declared_scores(learner, pair, view)]
+    return next((attack for attack in every if attack.name == name and attack.applies(learner, pair, view)), None)
+
+
 def applicable(learner: Learner, pair: Pair, view: View) -> list[LearnerAttack]:
-    """Return the attacks to try: one exact likelihood ratio, or all that apply."""
+    """Return the attacks to try: one exact likelihood ratio, or all that apply, among which the pilot decides."""
     able = [attack for attack in ATTACKS if attack.applies(learner, pair, view)]
-    exact = [attack for attack in able if attack.exact]
-    return exact[:1] or able
-
-
-def wording_of(name: str) -> str:
-    """Return the wording of the exact attack of this name, or nothing: older records hold names alone."""
-    return next((attack.wording for attack in ATTACKS if attack.exact and attack.name == name), "")
+    of_law = [attack for attack in able if not attack.trained] + declared_scores(learner, pair, view)
+    exact = [attack for attack in of_law if attack.exact]
+    return exact[:1] or of_law + [attack for attack in able if attack.trained]

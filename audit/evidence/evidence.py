@@ -19,7 +19,7 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.numerics import best, rounded
-from ..attacks.learner_attacks import ATTACKS, SequenceRatio
+from ..attacks.learner_attacks import SequenceRatio, attack_of
 from ..attacks.protocol import FittedAttack
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import all_sequences
@@ -323,15 +323,14 @@ def _by_round(
             rounds.append(t)
             epsilons.append(float(rounded(epsilon_from_laws(start, end, claim.delta))))
         return {"kind": "exact", "rounds": rounds, "epsilon": short(epsilons)}
-    own: object = type(attack)  # learners' attacks are classes, whose objects are fitted
-    kind = next((kind for kind in ATTACKS if kind is own), None)
-    if kind is None or (seen.releases is not None and len(seen.releases) != pair.rounds - 1):
+    if seen.releases is not None and len(seen.releases) != pair.rounds - 1:
         return None
     third = seen.runs // 3
     left_world, right_world = (list(world) for world in (pair.left, pair.right))
     for t in shown:
         prefix, cut = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
-        if not kind.applies(learner, prefix, claim.view):
+        kind = attack_of(attack.name, learner, prefix, claim.view)
+        if kind is None:
             return None
         training = cut[: third // 2] if kind.trained else None
         scores, left = kind.fit(learner, prefix, training).score(cut), cut.left

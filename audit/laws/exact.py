@@ -8,23 +8,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...errors import reworded
-from ...learners.abilities import NotEnumerableError, has_grid_law, is_ours
-from ...learners.bandits.exp4 import BatchedExp4
+from ...learners.abilities import declares, has_grid_law, is_noisy, is_ours
 from ...learners.blame import name_of
-from ...learners.leaders.ftpl import Ftpl
-from ...learners.leaders.ftrl import Ftrl
-from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.leaders.private_bandit import PrivateBandit
+from ...learners.laws import Law, Neighbours, NotEnumerableError, OutcomeLaw, law_of_shifts
 from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner, publishes
 from ...mechanisms.draws import Floats
-from ...mechanisms.measures.gaussian_dp import gaussian_epsilon
-from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, scale_of
-from ...mechanisms.privacy_loss import PrivacyLoss
-from ...mechanisms.tree import nodes_holding
 from ...mechanisms.view import ACTIONS, View
 from ..play.pairs import Pair
-from . import bandit_law, exp4_law, ftpl_law, ftrl_law, pftal_law
-from .sequences import FINE, log_sequence_laws
+from .sequences import FINE, declared_law, log_sequence_laws
 
 #: The deltas that `exact` prints.
 DELTAS = (0.0, 1e-3, 1e-2)
@@ -119,28 +110,12 @@ def exact_epsilon(
     deltas = tuple(deltas)
     if pair.shows_nothing(view):
         return dict.fromkeys(deltas, 0.0)
-    check_exact(learner, view)
-    if view.channel:
-        updates = view.updates(pair.rounds)
-        mu = release_mu(learner, pair, updates)
-        if mu == 0:
-            return dict.fromkeys(deltas, 0.0)
-        if mu is not None:
-            return {d: gaussian_epsilon(mu, d) if d else math.inf for d in deltas}
-        mus = bandit_law.release_mus(learner, pair, updates) if isinstance(learner, PrivateBandit) else None
-        if mus is not None:
-            return {d: bandit_law.epsilon_of_either(mus, d) for d in deltas}
-        losses = release_loss(learner, pair, updates)
-        return _from_loss(losses, deltas)
-    if isinstance(learner, Ftrl):
-        law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
-        if law is None:
-            raise NotExactError(
-                "FTRL is exact with entropy over two arms, up to 4 rounds, differing in round 1, unless noise is tiny"
-            )
-        # At delta = 0 it is the supremum that ever larger prefix sums approach.
-        epsilons = _from_loss(law, tuple(d for d in deltas if d))
-        return {d: epsilons[d] if d else ftrl_law.supremum(learner, pair) for d in deltas}
+    law = law_of(learner, pair, view, fine=cells >= FINE)
+    if law is not None and not isinstance(law, OutcomeLaw):
+        try:
+            return {delta: law.epsilon(delta) for delta in deltas}
+        except ValueError as error:  # a delta below the resolution
+            raise reworded(error, str(error), NotExactError) from None
     try:
         epsilons = _from_sequences(learner, pair, deltas, cells)
         again = (
@@ -153,83 +128,51 @@ def exact_epsilon(
     return epsilons
 
 
-def check_exact(learner: Learner, view: View) -> None:
-    """Raise NotExactError for a learner whose output in a view has no closed form here."""
-    if not is_ours(learner) and (bool(view.channel) or isinstance(learner, Ftrl)):
-        raise NotExactError(f"the law of {name_of(learner)}'s output has no closed form here")
-    if view.last and not publishes(learner):
-        raise NotExactError(f"{name_of(learner)} publishes nothing")
-
-
-def _from_loss(losses: PrivacyLoss, deltas: tuple[float, ...]) -> dict[float, float]:
-    try:
-        return {d: losses.epsilon(d) for d in deltas}
-    except ValueError as error:  # a delta below the resolution
-        raise reworded(error, str(error), NotExactError) from None
-
-
 def _from_sequences(learner: Learner, pair: Pair, deltas: tuple[float, ...], cells: int) -> dict[float, float]:
     log_p, log_q = log_sequence_laws(learner, pair, cells=cells)
     p, q = np.exp(log_p), np.exp(log_q)
     return {d: epsilon_from_laws(p, q, d) if d else _largest_ratio(log_p, log_q) for d in deltas}
 
 
-def release_mu(learner: Learner, pair: Pair, updates: int) -> float | None:
-    """Return the mu of Gaussian DP that a Gaussian release has on a pair; None where that is not known."""
-    if isinstance(learner, Ftpl) and isinstance(pair.left, np.ndarray):
-        return ftpl_law.release_mu(learner, pair, updates)
-    if isinstance(learner, HasInner) and isinstance(learner.noise, Gaussian) and learner.noise.sigma > 0:
-        shift = _arm_shift(learner, pair)
-        return None if shift is None else shift / learner.noise.sigma
-    return None
+def law_of(learner: Learner, pair: Pair, view: View, *, fine: bool = True) -> Law | None:
+    """Return the law of what a view shows of a pair; None of actions whose sequences must be enumerated.
+
+    One of outcomes may leave some out, and ranks pairs then.
+
+    Parameters
+    ----------
+    fine : bool
+        Whether errors of 1e-3 are too large.
+
+    Raises
+    ------
+    NotExactError
+        If a view has no exact law.
+    """
+    try:
+        return (_release_law if view.channel else declared_law)(learner, pair, view, fine=fine)
+    except NotEnumerableError as error:
+        raise reworded(error, str(error), NotExactError) from None
 
 
-def _arm_shift(learner: HasInner, pair: Pair) -> float | None:
-    """Return by how much the worlds move a noisy scalar, whatever the arm; None where that depends on more."""
-    if not isinstance(learner.inner, HasProbabilities):  # points, not arms
-        return None
+def _release_law(learner: Learner, pair: Pair, view: View, *, fine: bool) -> Law:
+    """Return the law of what is released: the learner's own, or that of a noisy scalar that all arms move alike."""
+    name = name_of(learner)
+    if not (is_ours(learner) or declares(learner, "law")):
+        raise NotExactError(f"the law of {name}'s output has no closed form here")
+    if view.last and not publishes(learner):
+        raise NotExactError(f"{name} publishes nothing")
+    if not isinstance(learner, HasRelease) or not is_noisy(learner.noise):
+        raise NotExactError(f"{name} releases nothing noisy")
+    law = declared_law(learner, pair, view, fine=fine)
+    if law is not None:
+        return law
+    # Points, unlike arms, are not all moved alike.
+    if not isinstance(learner, HasInner) or not isinstance(learner.inner, HasProbabilities):
+        raise NotExactError(f"the release of {name} has no closed form here")
     if learner.batch * (pair.t0 // learner.batch + 1) > pair.rounds - 1:
-        return 0.0  # the last release reaches no action
-    difference = _difference(pair)
+        return law_of_shifts(learner.noise, [])  # the last release reaches no action
+    difference = Neighbours(pair.left, pair.right, pair.t0).difference
     if not np.allclose(difference, difference[0]):
         raise NotExactError("exact releases of a bandit need losses that differ equally for all arms")
-    return float(difference[0]) / learner.batch
-
-
-def _difference(pair: Pair) -> Floats:
-    """Return by how much the losses of the differing round differ, arm by arm."""
-    if not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
-        raise NotExactError("exact releases need linear losses")
-    difference: Floats = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
-    return difference
-
-
-def release_loss(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
-    """Return the privacy loss of what a Laplace release shows of the first `updates` rounds, in closed form."""
-    if not isinstance(learner, HasRelease) or (
-        not isinstance(learner.noise, Gaussian) and scale_of(learner.noise) == 0
-    ):
-        raise NotExactError(f"{name_of(learner)} releases nothing noisy")
-    if not isinstance(learner.noise, Laplace) and not (isinstance(learner.noise, L2Laplace) and learner.arms == 1):
-        noise = type(learner.noise).__name__
-        raise NotExactError(f"exact releases of {name_of(learner)} need Laplace noise, got {noise}")
-    if isinstance(learner, BatchedExp4):
-        losses = exp4_law.release_loss(learner, pair)
-        if losses is None:
-            raise NotExactError("batched EXP4's release is exact where the first batch differs")
-        return losses
-    if isinstance(learner, Pftal | BanditPftal):
-        losses = pftal_law.release_loss(learner, pair, updates)
-        if losses is None:
-            raise NotExactError("PFTAL's release is exact in one dimension")
-        return losses
-    if pair.t0 == updates:
-        return PrivacyLoss.of_laplace([])  # the last release reaches no action
-    difference, scale = _difference(pair), learner.noise.scale
-    shift = _arm_shift(learner, pair) if isinstance(learner, HasInner) else None
-    if shift is not None:
-        return PrivacyLoss.of_laplace([shift / scale] if shift else [])
-    if not isinstance(learner, Ftrl):
-        raise NotExactError(f"the release of {name_of(learner)} has no closed form here")
-    nodes = nodes_holding(pair.t0, updates)
-    return PrivacyLoss.of_laplace([float(d) / scale for d in difference for _ in nodes])
+    return law_of_shifts(learner.noise, [float(difference[0]) / learner.batch])

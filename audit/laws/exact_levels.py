@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ...errors import reworded
-from ...learners.abilities import NotEnumerableError
-from ...learners.leaders.ftrl import Ftrl
-from ...learners.leaders.private_bandit import PrivateBandit
+from ...learners.laws import GaussianLaw, NotEnumerableError, OutcomeLaw
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
@@ -22,8 +20,7 @@ from ...mechanisms.measures.renyi import RDP, ZCDP
 from ...mechanisms.privacy_loss import PLAIN, PrivacyLoss
 from ...mechanisms.view import ACTIONS, View
 from ..play.pairs import Pair
-from . import bandit_law, ftrl_law
-from .exact import NotExactError, check_exact, exact_epsilon, release_loss, release_mu
+from .exact import NotExactError, exact_epsilon, law_of
 from .sequences import FINE, log_sequence_laws
 
 #: Orders, less 1, at which the divergence by its order is looked at; 0 is its limit.
@@ -137,39 +134,43 @@ def _unknown(measure: Measure) -> NotExactError:
     return NotExactError(f"exact levels are not known of {type(measure).__name__}")
 
 
+def level_of_law(measure: Measure, law: PrivacyLoss | GaussianLaw) -> float:
+    """Return the smallest level at which a law keeps a claim in a measure.
+
+    Raises
+    ------
+    NotExactError
+        If that is not known of the measure.
+    """
+    if isinstance(law, PrivacyLoss):
+        return level_of_loss(measure, law)
+    # Given what is seen and alike for both inputs, each release is Gaussian: no event needs more than the largest mu,
+    # and those in its far tail need as much. So do divergences of large orders, by their order.
+    if len(law.mus) == 1 or isinstance(measure, GDP | ZCDP):
+        return level_of_gaussian(measure, max(law.mus))
+    if isinstance(measure, Profile):
+        return max(level_of_law(claim, law) / claim.level for claim in measure.claims)
+    if isinstance(measure, RDP):
+        more = measure.order - 1
+        grown = special.logsumexp(more * measure.order * np.square(law.mus) / 2) - np.log(len(law.mus))
+        return float(grown) / more if more >= NEAR_ONE else float(np.mean(np.square(law.mus))) / 2
+    if not isinstance(measure, ApproxDP):
+        raise _unknown(measure)
+    if measure.epsilon > 0:
+        return law.epsilon(measure.delta)
+    return float(np.mean(2 * special.ndtr(np.array(law.mus) / 2) - 1))
+
+
 def gaussian_mu_of(learner: Learner, pair: Pair, view: View) -> float | None:
-    """Return the mu of what a pair's release shows, where its noise is Gaussian; None elsewhere.
+    """Return the largest mu of what a pair's release shows, where its noise is Gaussian; None elsewhere.
 
     Raises
     ------
     NotExactError
         As `exact.exact_epsilon`.
     """
-    if not view.channel:
-        return None
-    check_exact(learner, view)
-    updates = view.updates(pair.rounds)
-    mus = bandit_law.release_mus(learner, pair, updates) if isinstance(learner, PrivateBandit) else None
-    # Given what is seen and alike in both worlds, each release is Gaussian: no event needs more than the largest mu,
-    # and those in its far tail need as much. So do divergences of large orders, by their order.
-    return release_mu(learner, pair, updates) if mus is None else max(mus)
-
-
-def _level_of_either(measure: Measure, learner: PrivateBandit, pair: Pair, updates: int) -> float:
-    """Return the level of another measure where one of two Gaussian releases is made, each half of the time."""
-    mus = bandit_law.release_mus(learner, pair, updates)
-    assert mus is not None
-    if isinstance(measure, Profile):
-        return max(_level_of_either(claim, learner, pair, updates) / claim.level for claim in measure.claims)
-    if isinstance(measure, RDP):
-        more = measure.order - 1
-        grown = special.logsumexp(more * measure.order * np.square(mus) / 2) - np.log(2)
-        return float(grown) / more if more >= NEAR_ONE else float(np.mean(np.square(mus))) / 2
-    if not isinstance(measure, ApproxDP):
-        raise _unknown(measure)
-    if measure.epsilon > 0:
-        return bandit_law.epsilon_of_either(mus, measure.delta)
-    return float(np.mean(2 * special.ndtr(np.array(mus) / 2) - 1))
+    law = law_of(learner, pair, view) if view.channel else None
+    return max(law.mus) if isinstance(law, GaussianLaw) else None
 
 
 def claimed_level(learner: Learner, pair: Pair, claim: Claim) -> float | None:
@@ -206,20 +207,9 @@ def exact_level(learner: Learner, pair: Pair, measure: Measure, *, view: View = 
         return 0.0
     if not isinstance(measure, TradeOff | RDP | ZCDP):  # of others an event may tell less than there is
         raise _unknown(measure)
-    check_exact(learner, view)
-    if view.channel:
-        mu = gaussian_mu_of(learner, pair, view)
-        if mu is not None and isinstance(learner, PrivateBandit) and not isinstance(measure, GDP | ZCDP):
-            return _level_of_either(measure, learner, pair, view.updates(pair.rounds))
-        if mu is not None:
-            return level_of_gaussian(measure, mu)
-        losses = release_loss(learner, pair, view.updates(pair.rounds))
-        return level_of_loss(measure, losses)
-    if isinstance(learner, Ftrl):
-        law = ftrl_law.privacy_loss(learner, pair, fine=True)
-        if law is None:
-            raise NotExactError("FTRL is exact with entropy over two arms, up to 4 rounds, differing in round 1")
-        return level_of_loss(measure, law)
+    law = law_of(learner, pair, view)
+    if law is not None and not isinstance(law, OutcomeLaw):
+        return level_of_law(measure, law)
     try:
         return level_of_laws(measure, *(np.exp(law) for law in log_sequence_laws(learner, pair, cells=FINE)))
     except NotEnumerableError as error:

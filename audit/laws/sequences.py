@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 from ...errors import hinted
 from ...learners.abilities import (
     NoDraws,
-    NotEnumerableError,
     batch_of,
     decisions,
+    declares,
     has_grid_law,
     has_noiseless_law,
     inward,
+    owns,
+    plays_arms,
 )
-from ...learners.bandits.exp3 import Exp3
-from ...learners.bandits.htinf import Htinf
 from ...learners.blame import name_of
-from ...learners.leaders.ftpl import Ftpl
+from ...learners.laws import HasLaw, Law, NotEnumerableError, OutcomeLaw
 from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner, OnALine
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import deviation_of, scale_of
+from ...mechanisms.view import ACTIONS, View
 from ..play.pairs import Pair
-from . import ftpl_law
 
 #: Up to this many sequences are enumerated.
 MAX_SEQUENCES = 4096
@@ -49,6 +49,20 @@ LEAST = 1e-290
 SUMS = 1e-6
 
 
+def declared_law(learner: Learner, pair: Pair, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
+    """Return the law that a learner declares of what a view shows; None where it declares none.
+
+    Raises
+    ------
+    NotEnumerableError
+        If the learner says why it is not known.
+    """
+    if not declares(learner, "law"):
+        return None
+    law: Law | None = cast(HasLaw, learner).law(pair.left, pair.right, pair.t0, view, fine=fine)
+    return law
+
+
 def check_enumerable(learner: Learner, pair: Pair) -> None:
     """Raise NotEnumerableError unless `sequence_laws` covers the learner and the pair."""
     chosen = decisions(pair.rounds, batch_of(learner))
@@ -58,7 +72,7 @@ def check_enumerable(learner: Learner, pair: Pair) -> None:
             "use fewer `rounds`",
         )
     on_grid = has_grid_law(learner) and isinstance(pair.left, np.ndarray)
-    if not (on_grid or ftpl_law.applies(learner, pair) or has_noiseless_law(learner)):
+    if not (on_grid or has_noiseless_law(learner) or _declared_law(learner, pair)):
         raise NotEnumerableError(f"the law of {name_of(learner)}'s actions has no closed form here")
 
 
@@ -84,11 +98,20 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
     check_enumerable(learner, pair)
     if has_noiseless_law(learner):
         return _noiseless_law(learner, pair, True), _noiseless_law(learner, pair, False)
-    if isinstance(learner, Ftpl):
-        return ftpl_law.sequence_law(learner, pair, True), ftpl_law.sequence_law(learner, pair, False)
+    declared = _declared_law(learner, pair)
+    if declared is not None:
+        return declared.laws()
     worlds = (np.asarray(world, dtype=np.float64).tobytes() for world in (pair.left, pair.right))
     p, q = (_grid_law(cast(Hashable, learner), cells, losses) for losses in worlds)
     return p, q
+
+
+def _declared_law(learner: Learner, pair: Pair) -> OutcomeLaw | None:
+    """Return the exact law that a learner declares of its sequences of arms; None where it declares none."""
+    if not plays_arms(learner):
+        return None
+    law = declared_law(learner, pair)
+    return law if isinstance(law, OutcomeLaw) and law.exact else None
 
 
 def window_laws(learner: Learner, pair: Pair, begin: int, end: int, *, cells: int = FINE) -> tuple[Floats, Floats]:
@@ -164,7 +187,7 @@ def all_sequences(arms: int, chosen: int) -> Actions:
 def _plays_every_arm(learner: object) -> bool:
     """Tell whether every arm always has a positive probability, though perhaps one that no double holds."""
     *_, innermost = inward(learner)
-    return isinstance(innermost, Exp3 | Htinf)
+    return owns(innermost, "plays_every_arm")
 
 
 def _noiseless_law(learner: Learner, pair: Pair, left: bool) -> Floats:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ...errors import exclude, hinted
-from ...learners.abilities import has_method, takes_contexts
+from ...learners.abilities import has_method, plays_arms, takes_contexts
 from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
@@ -19,7 +19,6 @@ from ...mechanisms.claim import NEIGHBOURS, Claim
 from ...mechanisms.relation import BY_FUNCTION, Relation
 from ...mechanisms.view import View
 from ..assumptions.conformance import check_fresh
-from ..attacks.responses import plays_points
 from ..execution.execution import Budget, Execution
 from ..play.learner_mechanism import RoundsPair
 from ..play.mechanism_runs import DataPair
@@ -89,7 +88,7 @@ class RoundsAudit(MechanismAudit):
         pair = _as_rounds(result.inputs)
         shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
         words = result.event_in_words
-        words = words if plays_points(self.learner) else _by_rounds(words, pair, self.claim.view)
+        words = _by_rounds(words, pair, self.claim.view) if plays_arms(self.learner) else words
         return replace(result, pair=pair, shrunk=shrunk, event_in_words=words)
 
 

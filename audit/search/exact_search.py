@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...learners.abilities import NotEnumerableError, batch_of, decisions, has_noiseless_law
+from ...learners.abilities import batch_of, decisions, has_noiseless_law
 from ...learners.blame import blaming
-from ...learners.leaders.ftrl import Ftrl
-from ...learners.leaders.pftal import Pftal
+from ...learners.laws import NotEnumerableError, OutcomeLaw
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
 from ...mechanisms.numerics import rounded
 from ..execution.progress import steps
-from ..laws.exact import NotExactError, exact_epsilon
-from ..laws.pftal_law import clipped_laws
+from ..laws.exact import NotExactError, exact_epsilon, law_of
 from ..laws.sequences import COARSE, sequence_laws
 from ..play.pairs import Pair, check_pair
 from ..spaces.families import first_round, freezing, standard_pairs
@@ -93,14 +91,14 @@ class _Oracle:
         return self.known[key]
 
     def _compute(self, pair: Pair) -> float | None:
-        view, delta = self.claim.view, self.delta
-        if not view.channel and isinstance(self.learner, Pftal):
-            laws = clipped_laws(self.learner, pair)
-            return None if laws is None else self._promise(*laws)
+        view = self.claim.view
+        if pair.shows_nothing(view):
+            return 0.0
         try:
-            if not view.channel and not isinstance(self.learner, Ftrl):
+            law = law_of(self.learner, pair, view, fine=False)
+            if law is None:
                 return self._promise(*sequence_laws(self.learner, pair, cells=CELLS))
-            return exact_epsilon(self.learner, pair, view=view, deltas=(delta,), cells=CELLS)[delta]
+            return self._promise(*law.laws()) if isinstance(law, OutcomeLaw) else law.epsilon(self.delta)
         except (NotExactError, NotEnumerableError):
             return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from ...errors import must_be
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.parameters import check_positive
-from ..protocol import FeedbackKind, State
+from ..protocol import FeedbackKind, PlayKind, State
 from ..sampling import draw_arm
 
 #: The exploration design's largest variance s^T M^-1 s is within this factor of the least possible, N.
@@ -65,6 +66,7 @@ class Exp2:
     gamma: float
     exploration: ArrayLike | None = None
     feedback: FeedbackKind = "bandit"
+    plays: ClassVar[PlayKind] = "finite points"
 
     def __post_init__(self) -> None:
         check_positive("eta", self.eta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -52,6 +53,8 @@ class Exp3:
     eta: float
     gamma: float = 0.0
     feedback: FeedbackKind = "bandit"
+    #: Whether every arm always has a positive probability, though perhaps one that no double holds.
+    plays_every_arm: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_arms(self.arms)

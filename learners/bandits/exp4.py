@@ -13,11 +13,15 @@ from ...errors import must_be
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ...mechanisms.parameters import check_positive
+from ...mechanisms.privacy_loss import PrivacyLoss
+from ...mechanisms.view import ACTIONS, View
 from ..checks import check_batch, check_epsilon, check_fraction
+from ..laws import Law, Losses, Neighbours, NotEnumerableError
 from ..paths import Paths, by_arm, of_action
 from ..problems.advice import Advice, observed
 from ..protocol import Arms, FeedbackKind
 from ..sampling import LEAST, draw_arm, of_arm, stretches
+from .exp4_law import law_of_arms
 
 
 def expert_weights(losses: Floats, eta: float) -> Floats:
@@ -269,6 +273,24 @@ class BatchedExp4:
         state.losses += state.fed
         state.total[:] = 0
         state.q, state.p = expert_weights(state.losses, self.eta), None
+
+    def law(self, left: Losses, right: Losses, t0: int, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
+        """Return the law of the noisy batch means with the actions, where the first batch differs; None for actions.
+
+        Later batches add nothing: given what was released before them, they have one law.
+        """
+        if not view.channel:
+            return None
+        pair = Neighbours(left, right, t0)
+        if t0 >= self.tau or not pair.linear:
+            raise NotEnumerableError("batched EXP4's release is exact where the first batch differs")
+        if self.tau > view.updates(pair.rounds):
+            return PrivacyLoss.of_laplace([])  # the release reaches no action
+        advice = self.advice.at(t0)
+        equal = np.full((self.advice.experts, 1), 1 / self.advice.experts)
+        p = mixture(equal, advice, self.gamma)[:, 0]
+        shifts = advice * pair.difference / (p * self.tau * self.noise.scale)  # (experts, arms), in scales
+        return law_of_arms(p, shifts.T)
 
     def release(self, state: BatchedExp4State) -> Floats | None:
         """Return the noisy batch means at the end of a batch, (experts, runs)."""

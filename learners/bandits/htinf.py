@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -113,6 +114,8 @@ class Htinf:
     arms: int
     sigma: float = SIGMA
     feedback: FeedbackKind = "bandit"
+    #: Whether every arm always has a positive probability, though perhaps one that no double holds.
+    plays_every_arm: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_arms(self.arms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..abilities import owns
 from ..problems.barriers import Barrier, ClosedForms
 from ..problems.domains import signs
 from ..problems.newton import minimise
-from ..protocol import FeedbackKind, LearnerError
+from ..protocol import FeedbackKind, LearnerError, PlayKind
 
 
 def _axes(hessian: Floats) -> tuple[Floats, Floats]:
@@ -77,6 +77,7 @@ class Scrible:
     barrier: Barrier
     eta: float
     feedback: FeedbackKind = "bandit"
+    plays: ClassVar[PlayKind] = "points"
 
     def __post_init__(self) -> None:
         check_positive("eta", self.eta)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Gaussian, Laplace, Noise, deviation_of, scale_of
 from ...mechanisms.weakening import weakened
 from ..checks import check_whole
-from ..protocol import Actions, FeedbackKind, HasRelease, State
+from ..protocol import Actions, FeedbackKind, HasRelease, PlayKind, State
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Doubling:
 
     build: Callable[[int], HasRelease]
     first: int = 4
+    plays: ClassVar[PlayKind] = "points"
 
     def __post_init__(self) -> None:
         check_whole("first", self.first)

@@ -5,17 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
+
+import numpy as np
 
 from ...errors import must_be, must_be_one_of
 from ...mechanisms.draws import Draws
 from ...mechanisms.measures.gaussian_dp import gaussian_mu
+from ...mechanisms.noise import Gaussian, deviation_of, scale_of
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import TreeState
+from ...mechanisms.view import ACTIONS, View
 from ..checks import check_delta, check_epsilon
-from ..problems.domains import Minimiser
-from ..protocol import Actions
+from ..laws import Law, Losses, Neighbours, OutcomeLaw, Score
+from ..problems.domains import Cube, Minimiser, Simplex
+from ..protocol import Actions, PlayKind
+from .ftpl_law import MAX_ROUNDS, sequence_laws
 from .leader import Leader
+from .leader_ratios import sign_ratio, whitened
 
 Logarithm = Callable[[float], float]
 Reading = TypeVar("Reading")
@@ -51,6 +59,32 @@ class Ftpl(Leader):
     def act(self, state: TreeState, draws: Draws) -> Actions:
         """Return the minimiser at the noisy prefix sum."""
         return self.domain.minimise(self.tree.pad(state, draws))
+
+    @property
+    def plays(self) -> PlayKind:
+        """Arms over the simplex."""
+        return "arms" if isinstance(self.domain, Simplex) else "points"
+
+    def law(self, left: Losses, right: Losses, t0: int, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
+        """Return the law of the noisy prefix sums; of two arms with Gaussian noise, that of all sequences."""
+        if view.channel:
+            return super().law(left, right, t0, view, fine=fine)
+        pair = Neighbours(left, right, t0)
+        of_two_arms = isinstance(self.domain, Simplex) and self.arms == 2 and pair.linear
+        enumerable = of_two_arms and 2 <= pair.rounds <= min(MAX_ROUNDS, self.rounds)
+        if not (enumerable and isinstance(self.noise, Gaussian) and self.noise.sigma > 0):
+            return None
+        losses = np.asarray(left), np.asarray(right)
+        return OutcomeLaw(partial(sequence_laws, *losses, self.noise.sigma, self.rounds))
+
+    def score(self, left: Losses, right: Losses, t0: int) -> tuple[Score, ...]:
+        """Return the likelihood ratio of the cube's signs, or the linear statistic of the noisy prefix sums."""
+        pair, deviation = Neighbours(left, right, t0), deviation_of(self.noise)
+        if not pair.linear or pair.rounds < 2 or max(deviation, scale_of(self.noise)) <= 0:
+            return ()
+        if isinstance(self.domain, Cube) and deviation > 0 and pair.rounds <= min(MAX_ROUNDS, self.rounds):
+            return (sign_ratio(pair, deviation, self.rounds),)
+        return (whitened(pair, self.rounds),)
 
 
 #: How a "log" is read that the papers print without its base.

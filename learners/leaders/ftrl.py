@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.noise import Laplace, deviation_of, scale_of
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import TreeState
-from ..problems.domains import Regularised
+from ...mechanisms.view import ACTIONS, View
+from ..laws import Law, Losses, Neighbours, NotEnumerableError, Score
+from ..problems.domains import Ball, Cube, EntropySimplex, Regularised
+from ..protocol import PlayKind
+from .ftrl_law import COVERED, privacy_loss
 from .leader import Leader
+from .leader_ratios import coordinate_ratio, prefix_ratio, shifted_ratio, whitened
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +44,7 @@ class Ftrl(Leader):
 
     domain: Regularised
     eta: float
+    plays: ClassVar[PlayKind] = "points"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,3 +72,38 @@ class Ftrl(Leader):
         """
         inverse: Floats = np.stack([self.domain.invert(x) for x in actions])  # type: ignore[attr-defined]
         return inverse / self.eta
+
+    def law(self, left: Losses, right: Losses, t0: int, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
+        """Return the law of the noisy prefix sums; of actions with two experts, the privacy loss on a grid."""
+        if view.channel:
+            return super().law(left, right, t0, view, fine=fine)
+        pair = Neighbours(left, right, t0)
+        if not (pair.linear and self._laplace_scale and isinstance(self.domain, EntropySimplex) and self.arms == 2):
+            raise NotEnumerableError(COVERED)
+        return privacy_loss(pair, self._laplace_scale, self.rounds, fine=fine)
+
+    def score(self, left: Losses, right: Losses, t0: int) -> tuple[Score, ...]:
+        """Return the scores of the noisy prefix sums that the actions reveal, or bound where they are clipped."""
+        pair, scale, domain = Neighbours(left, right, t0), self._laplace_scale, self.domain
+        variance = max(deviation_of(self.noise) ** 2, 2 * scale_of(self.noise) ** 2)  # of one draw
+        if not pair.linear or pair.rounds < 2 or variance <= 0:
+            return ()
+        entropy = isinstance(domain, EntropySimplex)
+        linear = whitened(pair, self.rounds, variance=variance, invert=self.invert, centred=entropy)
+        if not scale:
+            return (linear,)
+        if entropy and self.arms <= 2:
+            return (prefix_ratio(pair, scale, self.rounds, self.invert),) if self.arms == 2 else (linear,)
+        if entropy:
+            return shifted_ratio(pair, scale, self.rounds, self.invert), linear
+        if isinstance(domain, Cube | Ball):
+            clipped = isinstance(domain, Cube) or self.arms == 1
+            edge = 2.0 / (self.eta * scale) if clipped else None
+            ratio = coordinate_ratio(pair, scale, self.rounds, self.invert, edge=edge)
+            return (ratio,) if clipped else (ratio, linear)
+        return (linear,)
+
+    @property
+    def _laplace_scale(self) -> float:
+        """The scale of Laplace noise; 0 of any other."""
+        return scale_of(self.noise) if isinstance(self.noise, Laplace) else 0.0

@@ -7,8 +7,10 @@ from typing import ClassVar
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Noise
-from ...mechanisms.tree import Tree, TreeState
+from ...mechanisms.tree import Tree, TreeState, nodes_holding
+from ...mechanisms.view import ACTIONS, View
 from ..checks import check_rounds
+from ..laws import Law, Losses, Neighbours, law_of_shifts
 from ..paths import Paths, if_linear
 from ..protocol import Actions, FeedbackKind
 
@@ -55,6 +57,13 @@ class Leader:
     def paths(self, left: object, right: object, t0: int) -> Paths | None:
         """Return on what a node's inputs depend: a node is a sum of loss vectors."""
         return if_linear(left, right)
+
+    def law(self, left: Losses, right: Losses, t0: int, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
+        """Return the law of the noisy prefix sums: every released node that holds round t0 is shifted; else None."""
+        if not view.channel:
+            return None
+        shifts = Neighbours(left, right, t0).difference.tolist()
+        return law_of_shifts(self.noise, shifts * len(nodes_holding(t0, view.updates(len(left)))))
 
     def release(self, state: TreeState) -> Floats:
         """Return the noisy prefix sum before padding, (dim, runs)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -10,16 +11,22 @@ from numpy.typing import NDArray
 
 from ...errors import must_be
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Gaussian, L2Laplace, Noise
+from ...mechanisms.noise import Gaussian, L2Laplace, Noise, scale_of
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.tree import Tree, TreeState
+from ...mechanisms.tree import Tree, TreeState, nodes_holding
+from ...mechanisms.view import ACTIONS, View
 from ..checks import check_rounds
+from ..laws import Law, Losses, Neighbours, NotEnumerableError, OutcomeLaw, Score, law_of_shifts
 from ..paths import CONSTANT, Paths, slope_between
 from ..problems.domains import Projection, signs
 from ..problems.extremes import ExtremeLosses
 from ..problems.loss_classes import ConvexClass
 from ..problems.losses import Family, Linear, Quadratic, Switch
-from ..protocol import FeedbackKind
+from ..protocol import FeedbackKind, PlayKind
+from .pftal_law import ActionLikelihood, clipped_laws, gap
+
+#: Where there is no exact law of a release.
+IN_ONE_DIMENSION = "PFTAL's release is exact in one dimension, where the gradients' difference is known"
 
 
 def sphere(dim: int, runs: int, draws: Draws) -> Floats:
@@ -89,6 +96,7 @@ class _Leader:
     curvature: float
     noise: Noise
     regulariser: float = 0.0
+    plays: ClassVar[PlayKind] = "points"
     #: The noisy gradient sums v_1, ..., v_T are called private, whole.
     publishes: ClassVar[bool] = True
 
@@ -107,6 +115,11 @@ class _Leader:
     def arms(self) -> int:
         """The number of coordinates."""
         return self.domain.dim
+
+    @property
+    def feedback(self) -> FeedbackKind:
+        """What `update` is told."""
+        raise NotImplementedError
 
     @property
     def tree(self) -> Tree:
@@ -154,6 +167,45 @@ class _Leader:
 
     def centres(self, actions: Floats) -> Floats:
         """Return the points w_t behind actions (rounds, dim, runs)."""
+        raise NotImplementedError
+
+    @property
+    def _has_known_centres(self) -> bool:
+        """Whether a noisy leader's centres can be read off its actions: in one dimension."""
+        return self.arms == 1 and scale_of(self.noise) > 0
+
+    def _points_around(self, centres: Floats) -> tuple[Floats, float]:
+        """Return the points at which losses are seen, and by what their values are divided."""
+        return centres, 1.0
+
+    def law(self, left: Losses, right: Losses, t0: int, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
+        """Return the law of the noisy sums where the inputs' gap is known; None for actions.
+
+        It is known where round 1 differs, at the first points; or where the losses' gradients (for a bandit, the
+        losses) differ by a constant. Every released node that holds the round is one variable shifted by the gap.
+        """
+        if not view.channel:
+            return None
+        if self.arms != 1:
+            raise NotEnumerableError(IN_ONE_DIMENSION)
+        grid = np.zeros((1, 1)) if t0 == 0 else np.linspace(-1, 1, 9)[None] * self.domain.outer_radius
+        points, divisor = self._points_around(self.project(grid))
+        shift = gap(Neighbours(left, right, t0), points, self.feedback)
+        if shift is None:
+            raise NotEnumerableError(IN_ONE_DIMENSION)
+        nodes = nodes_holding(t0, view.updates(len(left)))
+        return law_of_shifts(self.noise, [shift / divisor] * len(nodes))
+
+    def score(self, left: Losses, right: Losses, t0: int) -> tuple[Score, ...]:
+        """Return the likelihood ratio of clipped actions, read as bounds on the noisy gradient sums."""
+        if len(left) < 2 or not self._has_known_centres:
+            return ()
+        prepare = partial(ActionLikelihood, self, Neighbours(left, right, t0))
+        wording = "the noisy gradient sums that the actions reveal, or bound where they are clipped"
+        return (Score("inverted gradient sums", prepare, exact=True, wording=wording),)
+
+    def fed(self, actions: Floats, feedback: list[Floats]) -> list[Floats]:
+        """Return what each round adds to the counter."""
         raise NotImplementedError
 
     def release(self, state: PftalState) -> Floats:
@@ -225,6 +277,14 @@ class Pftal(_Leader):
     def _regularised(self, actions: Floats, feedback: Floats) -> Floats:
         return feedback + self.regulariser * actions if self.regulariser else feedback
 
+    def law(self, left: Losses, right: Losses, t0: int, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
+        """Return the law of the noisy sums; of actions, where nearly all are clipped, one that ranks pairs."""
+        if view.channel:
+            return super().law(left, right, t0, view, fine=fine)
+        if not self._has_known_centres:
+            return None
+        return OutcomeLaw(partial(clipped_laws, self, Neighbours(left, right, t0)), exact=False)
+
     def centres(self, actions: Floats) -> Floats:
         """Return the actions themselves."""
         return actions
@@ -290,6 +350,13 @@ class BanditPftal(_Leader):
     def shrinkage(self) -> float:
         """1 - xi."""
         return 1.0 - self.beta / self.domain.inner_radius
+
+    @property
+    def _has_known_centres(self) -> bool:
+        return super()._has_known_centres and 2 * self.beta > self.domain.inner_radius
+
+    def _points_around(self, centres: Floats) -> tuple[Floats, float]:
+        return np.concatenate([centres - self.beta, centres + self.beta], axis=1), self.beta
 
     def act(self, state: PftalState, draws: Draws) -> Floats:
         """Return the centre plus exploration, (dim, runs)."""

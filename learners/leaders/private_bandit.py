@@ -5,22 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import ClassVar, cast
 
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Noise
+from ...mechanisms.noise import Gaussian, Noise
 from ...mechanisms.parameters import check_positive
-from ...mechanisms.tree import Tree, TreeState
+from ...mechanisms.tree import Tree, TreeState, nodes_holding
+from ...mechanisms.view import ACTIONS, View
 from ..checks import check_rounds
+from ..laws import GaussianLaw, Law, Losses, Neighbours, NotEnumerableError, Score, values_at
 from ..paths import Paths, if_linear
 from ..problems.domains import LinearOracle
 from ..problems.extremes import ExtremeLosses
 from ..problems.loss_classes import ConvexClass
 from ..problems.losses import Linear
-from ..protocol import Arms, FeedbackKind
+from ..protocol import Arms, FeedbackKind, PlayKind
+from .bandit_responses import ResponseScore
 from .pftal import of_one_point, sphere
 
 #: The share of runs that still move, below which they go on without the others: to leave others out takes a copy.
@@ -133,6 +136,9 @@ class NoisyOco:
     precision: float
     stale: bool = False
     feedback: FeedbackKind = "full"
+    plays: ClassVar[PlayKind] = "points"
+    #: How far points lie out of the domain.
+    zeta: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
@@ -238,6 +244,7 @@ class PrivateBandit:
     feedback: FeedbackKind = "bandit"
     #: All noisy sums of the batches' gradients are called private (proof of Lemma 7).
     publishes: ClassVar[bool] = True
+    plays: ClassVar[PlayKind] = "points"
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
@@ -299,7 +306,7 @@ class PrivateBandit:
 
     def update(self, state: BanditState, actions: Floats, feedback: Floats, draws: Draws) -> None:
         """Add the estimate; at the end of a batch, hand it to the template."""
-        state.gradient = state.gradient + self._estimate(state.oco.x, actions, feedback)
+        state.gradient = state.gradient + self.estimate(state.oco.x, actions, feedback)
         state.t += 1
         state.released = None
         if state.t % self.batch == 0:
@@ -307,9 +314,43 @@ class PrivateBandit:
             state.gradient = np.zeros_like(state.gradient)
             state.released = np.concatenate([state.oco.tree.noisy, state.oco.x])
 
-    def _estimate(self, x: Floats, action: Floats, loss: Floats) -> Floats:
+    def estimate(self, x: Floats, action: Floats, loss: Floats) -> Floats:
+        """Return (n / zeta) f(x_t) u_t, the gradient estimate of a round, (dim, runs)."""
         direction = (action - x) / self.zeta
         return self.arms / self.zeta * loss * direction
+
+    def first_point(self, runs: int) -> Floats:
+        """Return what the first batch plays around, (dim, runs)."""
+        return self.template._vertex(runs)
+
+    def law(self, left: Losses, right: Losses, t0: int, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
+        """Return the law of the release, given each of the two directions of the differing round; None for actions.
+
+        A direction is drawn alike for both inputs, with probability 1/2 each, and is seen: the responses are released,
+        the played points are actions, and their difference is the direction times zeta. Given it, the noisy sums are
+        Gaussian, and their means differ by the batch's estimate alone: everything after it is a function of what was
+        released before. The first batch plays around a fixed point, so only there are both values of the loss known.
+        """
+        if not view.channel:
+            return None
+        noise = self.noise
+        if not isinstance(noise, Gaussian) or noise.sigma <= 0 or self.arms != 1 or t0 >= self.batch:
+            raise NotEnumerableError(
+                "a bandit's release is exact with Gaussian noise in one dimension, where the first batch differs"
+            )
+        points = self.first_point(1) + self.zeta * np.array([[1.0, -1.0]])
+        values = [values_at(losses[t0], points) for losses in (left, right)]
+        nodes = len(nodes_holding(0, view.updates(len(left)) // self.batch))
+        scale = self.arms / self.zeta * math.sqrt(nodes) / noise.sigma
+        up, down = (np.abs(values[0] - values[1]) * scale).tolist()
+        return GaussianLaw((up, down))
+
+    def score(self, left: Losses, right: Losses, t0: int) -> tuple[Score, ...]:
+        """Return the score of the responses, where a batch after the next one to the differing round's is played."""
+        if len(left) <= self.batch * (t0 // self.batch + 2):
+            return ()
+        prepare = partial(ResponseScore, self, Neighbours(left, right, t0))
+        return (Score("responses along the changed gradient", prepare),)
 
     def extremes(self) -> ExtremeLosses:
         """Return slopes that are 0 at the centre, or at an end of the domain: values alone are seen."""
@@ -335,13 +376,13 @@ class PrivateBandit:
         """Return the means of the noisy sums given what was released before; of a response, itself."""
         n = self.arms
         runs = actions[0].shape[1]
-        x = self.template._vertex(runs)
+        x = self.first_point(runs)
         sums = []
         for batch, released in enumerate(releases):
             rounds = range(batch * self.batch, (batch + 1) * self.batch)
             gradient = np.zeros((n, runs))
             for t in rounds:
-                gradient = gradient + self._estimate(x, actions[t], feedback[t])
+                gradient = gradient + self.estimate(x, actions[t], feedback[t])
             sums.append(gradient)
             x = released[n:]
         return np.concatenate([self.template.tree.means(releases[:, :n], sums), releases[:, n:]], axis=1)

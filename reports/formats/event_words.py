@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ...audit.attacks.learner_attacks import wording_of
 from ...audit.statistics.measure_words import is_epsilon
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import measure_of, named_world
@@ -24,7 +23,7 @@ def event_words(claim: ClaimRecord) -> str:
     if not event:
         return ""
     # Only the thresholds of exact attacks are likelihoods; the event of another one is said of its score.
-    reads = claim.get("attack_reads", wording_of(claim["attack"]))
+    reads = claim.get("attack_reads", "")
     about = reads or f"the score of the {claim['attack'] or 'attack'}"
     sides = []
     for key, threshold, names, other, used in (

@@ -7,18 +7,12 @@ import pytest
 from scipy.integrate import quad
 
 from overclaim import Claim, Pair
-from overclaim.audit.attacks.leader_ratios import (
-    CoordinateRatio,
-    PointRatio,
-    ShiftedRatio,
-    SignRatio,
-    Whitened,
-    upper_tail,
-)
-from overclaim.audit.attacks.learner_attacks import Boosted, PrefixRatio, Trained, applicable
+from overclaim.audit.attacks.learner_attacks import Boosted, Trained, applicable
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import Ftrl
+from overclaim.learners.laws import Neighbours
 from overclaim.learners.leaders.ftpl import Ftpl
+from overclaim.learners.leaders.leader_ratios import upper_tail, whitened
 from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Gaussian, Laplace, laplace_sum_density
@@ -38,6 +32,16 @@ def cube(eta, scale=1.0):
 
 def transcripts(learner, pair=PAIR, runs=20_000):
     return play(learner, pair, Draws(3, Stage.TRAIN), runs)
+
+
+COORDINATES, POINTS = "inverted coordinates", "inverted points"
+PREFIXES, SHIFTED = "inverted prefix sums", "inverted prefix sums up to a shift"
+SIGNS, WHITENED = "sign sequences", "whitened prefix sums"
+
+
+def declared(learner, pair, name):
+    """Return the score of this name that a learner declares."""
+    return next(score for score in learner.score(pair.left, pair.right, pair.t0) if score.name == name)
 
 
 def calibrated(scores, left):
@@ -70,13 +74,13 @@ def test_density_and_tail_of_laplace_sums(draws):
 def test_coordinates_of_the_cube_are_likelihood_ratios(eta):
     learner = cube(eta)
     played = transcripts(learner)
-    calibrated(CoordinateRatio.fit(learner, PAIR, None).score(played), played.left)
+    calibrated(declared(learner, PAIR, COORDINATES).prepare()(played.actions), played.left)
 
 
 def test_points_inside_the_ball_are_likelihood_ratios():
     learner = Ftrl(domain=Ball(2), rounds=ROUNDS, eta=0.01, noise=Laplace(1.0))
     played = transcripts(learner)
-    calibrated(PointRatio.fit(learner, PAIR, None).score(played), played.left)
+    calibrated(declared(learner, PAIR, POINTS).prepare()(played.actions), played.left)
 
 
 def test_interior_coordinates_of_two_rounds_in_closed_form():
@@ -85,22 +89,22 @@ def test_interior_coordinates_of_two_rounds_in_closed_form():
     played = transcripts(learner, pair, 500)
     y = learner.invert(played.actions[1:])[0]
     expected = (np.abs(y + 0.5) - np.abs(y - 0.5)).sum(axis=0)
-    assert CoordinateRatio.fit(learner, pair, None).score(played) == pytest.approx(expected, abs=1e-6)
+    assert declared(learner, pair, COORDINATES).prepare()(played.actions) == pytest.approx(expected, abs=1e-6)
 
 
 def test_signs_are_likelihood_ratios_and_whitening_comes_close():
     learner = Ftpl(domain=Cube(2), rounds=ROUNDS, noise=Gaussian(1.5))
     played = transcripts(learner)
-    exact = SignRatio.fit(learner, PAIR, None).score(played)
+    exact = declared(learner, PAIR, SIGNS).prepare()(played.actions)
     calibrated(exact, played.left)
-    linear = Whitened.fit(learner, PAIR, None).score(played)
+    linear = whitened(Neighbours(PAIR.left, PAIR.right, 0), ROUNDS).prepare()(played.actions)
     assert np.corrcoef(exact, linear)[0, 1] > 0.99
 
 
 def test_whitened_sums_of_a_gaussian_tree_are_the_likelihood_ratio():
     learner = Ftrl(domain=Ball(2), rounds=ROUNDS, eta=1e-3, noise=Gaussian(1.0))
     played = transcripts(learner)
-    scores = Whitened.fit(learner, PAIR, None).score(played)
+    scores = declared(learner, PAIR, WHITENED).prepare()(played.actions)
     # sum of Delta Sigma^-1 y is the log ratio for worlds at plus and minus half of Delta.
     calibrated(scores, played.left)
 
@@ -110,7 +114,7 @@ def test_whitened_directions_tell_the_worlds_apart(domain):
     learner = Ftpl(domain=domain, rounds=ROUNDS, noise=Gaussian(1.0))
     pair = Pair(LEFT, RIGHT) if isinstance(domain, Ball) else Pair(LEFT * [2, -2], RIGHT * [2, -2])
     played = transcripts(learner, pair)
-    scores = Whitened.fit(learner, pair, None).score(played)
+    scores = declared(learner, pair, WHITENED).prepare()(played.actions)
     assert scores[played.left].mean() - scores[~played.left].mean() > 0.3 * scores.std()
 
 
@@ -120,7 +124,7 @@ def test_shifted_softmax_of_two_rounds_is_a_likelihood_ratio():
     learner = Ftrl(domain=EntropySimplex(3), rounds=2, eta=0.1, noise=Laplace(2.0))
     pair = Pair(left, right)
     played = transcripts(learner, pair)
-    calibrated(ShiftedRatio.fit(learner, pair, None).score(played), played.left)
+    calibrated(declared(learner, pair, SHIFTED).prepare()(played.actions), played.left)
 
 
 def opposed(arms, rounds, t0):
@@ -131,14 +135,18 @@ def opposed(arms, rounds, t0):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("domain", "attack"), [(EntropySimplex(2), PrefixRatio), (Cube(1), CoordinateRatio)])
+@pytest.mark.parametrize(("domain", "attack"), [(EntropySimplex(2), PREFIXES), (Cube(1), COORDINATES)])
 def test_ratios_of_many_rounds_are_more_than_a_product_of_densities_can_hold(domain, attack):
     learner = Ftrl(domain=domain, rounds=1024, eta=1e-3, noise=Laplace(4.0))
     pair = opposed(domain.dim, 1024, 512)
     played = transcripts(learner, pair, 300)
-    scores = attack.fit(learner, pair, None).score(played)
+    scores = declared(learner, pair, attack).prepare()(played.actions)
     calibrated(scores, played.left)
-    assert np.corrcoef(scores, Whitened.fit(learner, pair, None).score(played))[0, 1] > 0.8
+    of_softmax = isinstance(domain, EntropySimplex)
+    linear = whitened(
+        Neighbours(pair.left, pair.right, 512), 1024, invert=learner.invert, centred=of_softmax
+    ).prepare()
+    assert np.corrcoef(scores, linear(played.actions))[0, 1] > 0.8
 
 
 def test_whitening_of_a_softmax_tells_what_powers_of_two_do_not_hold():
@@ -148,18 +156,19 @@ def test_whitening_of_a_softmax_tells_what_powers_of_two_do_not_hold():
     left[8, 0] = 2.0
     pair = Pair(left, -left)
     played = transcripts(learner, pair)
-    assert Whitened in applicable(learner, pair, ACTIONS)
-    scores = Whitened.fit(learner, pair, None).score(played)
+    assert WHITENED in [attack.name for attack in applicable(learner, pair, ACTIONS)]
+    scores = declared(learner, pair, WHITENED).prepare()(played.actions)
     assert scores[played.left].mean() - scores[~played.left].mean() > 0.3 * scores.std()
     calibrated(scores, played.left)
-    assert Whitened.calibrated
+    assert declared(learner, pair, WHITENED).calibrated
 
 
 def test_which_attacks_apply():
-    assert applicable(cube(0.1), PAIR, ACTIONS) == [CoordinateRatio]
+    assert [attack.name for attack in applicable(cube(0.1), PAIR, ACTIONS)] == [COORDINATES]
     ball = Ftrl(domain=Ball(2), rounds=ROUNDS, eta=0.1, noise=Laplace(1.0))
-    assert {PointRatio, Trained, Boosted} <= {*applicable(ball, PAIR, ACTIONS)}
-    assert applicable(Ftpl(domain=Cube(2), rounds=ROUNDS, noise=Gaussian(1.0)), PAIR, ACTIONS) == [SignRatio]
+    assert {POINTS, Trained.name, Boosted.name} <= {attack.name for attack in applicable(ball, PAIR, ACTIONS)}
+    signs = Ftpl(domain=Cube(2), rounds=ROUNDS, noise=Gaussian(1.0))
+    assert [attack.name for attack in applicable(signs, PAIR, ACTIONS)] == [SIGNS]
     assert Claim(epsilon=1.0).surface == "actions"
 
 

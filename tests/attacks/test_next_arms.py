@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, falsify
+from overclaim.audit.attacks.counts import CELLS, NextArms
 from overclaim.audit.attacks.learner_attacks import applicable
-from overclaim.audit.attacks.responses import CELLS, NextArms
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play
 from overclaim.learners import BatchedLaplace, Exp3

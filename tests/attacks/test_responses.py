@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from overclaim.audit.attacks.learner_attacks import Trained, applicable
-from overclaim.audit.attacks.responses import Responses
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
+from overclaim.learners.leaders.bandit_responses import ResponseScore
 from overclaim.learners.leaders.private_bandit import PrivateBandit
 from overclaim.learners.problems.domains import L2Ball
 from overclaim.learners.problems.losses import Linear
@@ -31,14 +31,13 @@ class Watched(PrivateBandit):
 def test_the_responses_are_read_off_the_actions():
     watched = Watched(oracle=L2Ball(1), rounds=T, noise=Laplace(2.5))
     played = play(watched, PAIR, Draws(3), 500)
-    attack = Responses(watched, PAIR)
+    attack = ResponseScore(watched, PAIR)
     for batch in range(3):
         np.testing.assert_allclose(attack.response(played.actions, batch), watched.seen[3 * batch], atol=1e-9)
 
 
-def separation(attack, played):
+def separation(scores, played):
     """The largest ln of the rates of an upper tail in the two worlds that at least a tenth of the left runs meet."""
-    scores = attack.score(played)
     left, right = np.sort(scores[played.left])[::-1], scores[~played.left]
     return max(
         np.log(np.mean(scores[played.left] >= t) / max(np.mean(right >= t), 1e-9))
@@ -54,8 +53,8 @@ def test_the_score_shows_what_the_noise_leaves():
     """
     played = play(LEARNER, PAIR, Draws(1, Stage.PILOT), RUNS)
     train = play(LEARNER, PAIR, Draws(1, Stage.TRAIN), RUNS)
-    assert separation(Responses.fit(LEARNER, PAIR, None), played) > 0.85
-    assert separation(Trained.fit(LEARNER, PAIR, train), played) < 0.75
+    assert separation(ResponseScore(LEARNER, PAIR)(played.actions), played) > 0.85
+    assert separation(Trained.fit(LEARNER, PAIR, train).score(played), played) < 0.75
 
 
 @pytest.mark.parametrize(
@@ -65,4 +64,5 @@ def test_where_it_applies(surface, t0, applies):
     losses = [Linear(slope=(0.0,), offset=0.0)] * T
     left, right = list(losses), list(losses)
     left[t0], right[t0] = Linear(slope=(1.0,), offset=0.0), Linear(slope=(-1.0,), offset=0.0)
-    assert (Responses in applicable(LEARNER, Pair(left, right), VIEWS[surface])) == applies
+    names = [attack.name for attack in applicable(LEARNER, Pair(left, right), VIEWS[surface])]
+    assert ("responses along the changed gradient" in names) == applies

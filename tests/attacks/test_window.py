@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, falsify
+from overclaim.audit.attacks.counts import NextArms
 from overclaim.audit.attacks.learner_attacks import SequenceTable, WindowRatio, applicable
 from overclaim.audit.attacks.particle import ParticleRatio
-from overclaim.audit.attacks.responses import NextArms
 from overclaim.audit.laws.exact import epsilon_from_laws
-from overclaim.audit.laws.sequences import COARSE, NotEnumerableError, _grid, index_of, sequence_laws, window_laws
+from overclaim.audit.laws.sequences import COARSE, _grid, index_of, sequence_laws, window_laws
 from overclaim.audit.pipeline import learner_stages
 from overclaim.audit.pipeline.learner_stages import best_of, judged_loss, log_loss
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3
+from overclaim.learners.laws import NotEnumerableError
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.view import ACTIONS, VIEWS
 

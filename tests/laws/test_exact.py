@@ -15,14 +15,15 @@ from scipy.special import expit
 from overclaim import Verdict
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.exact_levels import exact_level
-from overclaim.audit.laws.ftrl_law import PrefixLikelihood, density, privacy_loss
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, MiniBatch, Threshold
-from overclaim.learners.abilities import NotEnumerableError, has_noiseless_law
+from overclaim.learners.abilities import has_noiseless_law
 from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.laws import NotEnumerableError
+from overclaim.learners.leaders.ftrl_law import PrefixLikelihood, density
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.problems.losses import Absolute, Linear
 from overclaim.mechanisms.claim import Claim
@@ -285,12 +286,12 @@ def test_density_of_laplace_differences(draws):
 def test_ftrl_messages_have_the_law_they_claim():
     """The log ratio's mean of exp(-L) in the left world is 1: 40,000 runs, five standard errors (6e-7)."""
     learner, worlds = ftrl(4.0, rounds=8), pair(8, (1, -1), (-1, 1), 0)
-    from overclaim.audit.attacks.learner_attacks import PrefixRatio
     from overclaim.audit.play.transcripts import play
     from overclaim.mechanisms.draws import Draws
 
     transcripts = play(learner, worlds, Draws(5), 40_000)
-    ratio = PrefixRatio(learner, worlds).score(transcripts)
+    (score,) = learner.score(worlds.left, worlds.right, worlds.t0)
+    ratio = score.prepare()(transcripts.actions)
     for world, sign in ((transcripts.left, -1), (~transcripts.left, 1)):
         weights = np.exp(sign * ratio[world])
         assert weights.mean() == pytest.approx(1, abs=5 * weights.std() / math.sqrt(weights.size) + 2e-3)
@@ -382,11 +383,11 @@ def test_gradients_that_jump_between_the_points_have_no_exact_value():
 
 @pytest.mark.slow(reason="two exact laws")
 def test_ftrl_plane_and_messages_agree():
-    law = privacy_loss(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0))
-    assert law is not None
+    worlds = pair(4, (1, -1), (-1, 1), 0)
+    law = ftrl(4.0).law(worlds.left, worlds.right, 0)
     assert law.left.sum() == pytest.approx(1, abs=1e-4)
-    grid = PrefixLikelihood(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0))
-    fine = PrefixLikelihood(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0), points=481, reach=40.0)
+    grid = PrefixLikelihood(worlds, 4.0, 4)
+    fine = PrefixLikelihood(worlds, 4.0, 4, points=481, reach=40.0)
     y = np.random.default_rng(0).laplace(0, 8, (3, 200))
     assert grid.log_ratio(y) == pytest.approx(fine.log_ratio(y), abs=5e-3)
 

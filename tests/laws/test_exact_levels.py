@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from overclaim.audit.laws import bandit_law
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.exact_levels import exact_level, exact_mu_and_rho, level_of_gaussian, level_of_laws
 from overclaim.audit.plans.tasks import Task
@@ -148,7 +147,7 @@ def test_a_bandits_gaussian_release_given_its_direction():
     pair = Pair(
         [Linear(slope=(1.0,), offset=0.5), zero, zero, zero], [Linear(slope=(-1.0,), offset=0.25), zero, zero, zero]
     )
-    up, down = bandit_law.release_mus(learner, pair, 3)
+    up, down = learner.law(pair.left, pair.right, pair.t0, RELEASE).mus
     assert 0.1 < min(up, down) < max(up, down) - 0.1
     played = play(learner, pair, Draws(0, Stage.CERTIFY), 20_000, view=RELEASE)
     first, x = played.releases[0][:1], learner.template._vertex(1)

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
-from overclaim.audit.laws.exp4_law import release_loss
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners.bandits.exp4 import BatchedExp4
 from overclaim.learners.problems.advice import Advice
@@ -49,7 +48,8 @@ def slow_delta(exp4, change, epsilon):
 @pytest.mark.parametrize("change", [(1.0, 1.0), (1.0, 0.25)])
 def test_the_loss_is_that_of_a_slow_twin(advice, gamma, tau, change):
     exp4 = learner(advice, gamma=gamma, tau=tau)
-    loss = release_loss(exp4, first_differs(tau + 1, change))
+    pair = first_differs(tau + 1, change)
+    loss = exp4.law(pair.left, pair.right, pair.t0, RELEASE)
     for epsilon in (0.2, 1.0, 2.5):
         assert loss.delta(epsilon) == pytest.approx(slow_delta(exp4, change, epsilon), abs=4e-3)
     assert loss.left.sum() == pytest.approx(1.0, abs=1e-9)

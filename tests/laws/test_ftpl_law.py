@@ -8,21 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from overclaim.audit.laws import ftpl_law
 from overclaim.audit.laws.exact import epsilon_from_laws
 from overclaim.audit.play.pairs import Pair
-from overclaim.learners.bandits.exp3 import Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.leaders.ftpl import Ftpl
 from overclaim.learners.problems.domains import Cube, Simplex
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_delta, gaussian_epsilon
 from overclaim.mechanisms.noise import Gaussian, Laplace
+from overclaim.mechanisms.view import RELEASE
 from overclaim.tests.support.plain_play import played
 
 
 def entry(name):
     return lookup(f"agarwal-singh/{name}")
+
+
+def sequence_law(learner, pair, left):
+    """Return the law of all sequences of arms under one input."""
+    return learner.law(pair.left, pair.right, pair.t0).laws()[0 if left else 1]
 
 
 def path(t):
@@ -61,9 +65,8 @@ def test_the_law_of_ftpl_is_the_orthants_of_a_normal_law(rounds, horizon, seed, 
     other[0] = -other[0]
     learner = Ftpl(domain=Simplex(2), rounds=horizon, noise=Gaussian(sigma))
     pair = Pair(world, other)
-    assert ftpl_law.applies(learner, pair)
     for left in (True, False):
-        law = ftpl_law.sequence_law(learner, pair, left)
+        law = sequence_law(learner, pair, left)
         np.testing.assert_allclose(law, slow_law(learner, world if left else other), atol=1e-6)
 
 
@@ -71,7 +74,7 @@ def test_the_law_of_ftpl_is_the_orthants_of_a_normal_law(rounds, horizon, seed, 
 def test_the_law_of_ftpl_is_a_law(rounds):
     world = np.random.default_rng(rounds).uniform(-1, 1, (rounds, 2))
     learner = Ftpl(domain=Simplex(2), rounds=rounds, noise=Gaussian(0.5))
-    law = ftpl_law.sequence_law(learner, Pair(world, np.vstack([-world[:1], world[1:]])), True)
+    law = sequence_law(learner, Pair(world, np.vstack([-world[:1], world[1:]])), True)
     assert law.shape == (2**rounds,)
     assert law.min() >= 0
     assert law.sum() == pytest.approx(1, abs=1e-12)
@@ -81,7 +84,7 @@ def test_ftpl_plays_by_its_law():
     """Chi-square over all 32 sequences of five rounds, 40,000 runs, seed 6, false-alarm probability 1e-6."""
     world = np.array([[1, -1], [-0.5, 0.5], [0, 1], [1, 0], [0, 0.0]])
     learner = Ftpl(domain=Simplex(2), rounds=6, noise=Gaussian(1.0))
-    law = ftpl_law.sequence_law(learner, Pair(world, np.vstack([world[:-1], [[1, 1]]])), True)
+    law = sequence_law(learner, Pair(world, np.vstack([world[:-1], [[1, 1]]])), True)
     arms = played(learner, world, Draws(6), 40_000)
     counts = np.bincount(np.array([16, 8, 4, 2, 1]) @ arms, minlength=32)
     assert stats.chisquare(counts, 40_000 * law / law.sum()).pvalue > 1e-6
@@ -93,7 +96,7 @@ def test_ftpl_epsilon_of_the_specification():
     assert learner.noise.sigma == pytest.approx(14.9859, abs=1e-4)
     tail = [[1, -1]] * 3
     pair = Pair([[1, -1], *tail], [[-1, 1], *tail])
-    p, q = (ftpl_law.sequence_law(learner, pair, left) for left in (True, False))
+    p, q = (sequence_law(learner, pair, left) for left in (True, False))
     epsilons = [epsilon_from_laws(p, q, delta) for delta in (0, 1e-3, 1e-2)]
     assert epsilons == pytest.approx([0.2782, 0.2723, 0.2170], abs=5e-5)
     # Of all pairs, on all rounds and with all extreme prefixes, none is worse.
@@ -106,7 +109,7 @@ def test_ftpl_epsilon_of_the_specification():
             other[t0] *= -1
             end = np.zeros((1, 2))
             pair = Pair(np.vstack([world, end]), np.vstack([other, end]))
-            laws = [ftpl_law.sequence_law(learner, pair, left) for left in (True, False)]
+            laws = [sequence_law(learner, pair, left) for left in (True, False)]
             worst = max(worst, epsilon_from_laws(*laws))
     assert worst == pytest.approx(0.2782, abs=5e-5)
 
@@ -114,19 +117,23 @@ def test_ftpl_epsilon_of_the_specification():
 def test_ftpl_law_knows_where_it_applies():
     pair = Pair([[1, 0], [0, 0]], [[0, 1], [0, 0]])
     one = Ftpl(domain=Simplex(2), rounds=4, noise=Gaussian(1.0))
-    assert ftpl_law.applies(one, pair)
+    assert one.law(pair.left, pair.right, pair.t0) is not None
     for other in (
         Ftpl(domain=Simplex(2), rounds=4, noise=Gaussian(0.0)),
         Ftpl(domain=Simplex(2), rounds=4, noise=Laplace(1.0)),
         Ftpl(domain=Simplex(3), rounds=4, noise=Gaussian(1.0)),
         Ftpl(domain=Cube(2), rounds=4, noise=Gaussian(1.0)),
-        Exp3(arms=2, eta=1.0),
     ):
-        assert not ftpl_law.applies(other, pair)
+        assert other.law(pair.left, pair.right, pair.t0) is None
+
+
+def release_mu(learner, pair):
+    (mu,) = learner.law(pair.left, pair.right, pair.t0, RELEASE).mus
+    return mu
 
 
 def release_epsilon(learner, pair, delta):
-    return gaussian_epsilon(ftpl_law.release_mu(learner, pair), delta)
+    return gaussian_epsilon(release_mu(learner, pair), delta)
 
 
 @pytest.mark.parametrize("name", ["ftpl-simplex", "ftpl-ball", "ftpl-cube"])
@@ -158,9 +165,9 @@ def test_the_pure_claim_of_ftpl_is_never_seen():
     one = entry("ftpl-simplex")
     learner = one.build(one.setting(delta=0.0), noise_delta=1e-6)
     pair = Pair([[1, -1], [1, -1], [1, -1], [0, 0]], [[-1, 1], [1, -1], [1, -1], [0, 0]])
-    mu = ftpl_law.release_mu(learner, pair)
+    mu = release_mu(learner, pair)
     assert mu == pytest.approx(0.0975, abs=1e-4)
     assert 1e-25 < stats.norm.sf(1 / mu - mu / 2) < 1e-23
     assert gaussian_delta(mu, 1.0) > 0  # so no epsilon is large enough for delta = 0
-    laws = [ftpl_law.sequence_law(learner, pair, left) for left in (True, False)]
+    laws = [sequence_law(learner, pair, left) for left in (True, False)]
     assert epsilon_from_laws(*laws) == pytest.approx(0.0988, abs=1e-4)

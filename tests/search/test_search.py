@@ -7,7 +7,6 @@ from overclaim import Claim, Pair, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio, SequenceTable, Trained
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
-from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.pipeline.learner_stages import LearnerAudit, guessed
 from overclaim.audit.search import pair_search as search
@@ -21,6 +20,7 @@ from overclaim.audit.spaces.pair_space import PairSpace, changes
 from overclaim.learners import Exp3
 from overclaim.learners.abilities import batch_of
 from overclaim.learners.catalogue.entries import entries, lookup
+from overclaim.learners.leaders.pftal_law import clipped_laws
 from overclaim.learners.problems.losses import Switch
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.view import ACTIONS

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
+from overclaim.audit.attacks.counts import NextArms
 from overclaim.audit.attacks.learner_attacks import Boosted, Paired
 from overclaim.audit.attacks.outputs.interactions import (
     Bins,
@@ -16,7 +17,6 @@ from overclaim.audit.attacks.outputs.interactions import (
     interactions,
 )
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
-from overclaim.audit.attacks.responses import NextArms
 from overclaim.audit.encoding.features import Features
 from overclaim.audit.pipeline.learner_stages import best_of
 

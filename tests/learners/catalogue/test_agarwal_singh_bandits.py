@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from overclaim import Claim, Pair, falsify
 from overclaim.audit.assumptions.conformance import check_learner
-from overclaim.audit.attacks.responses import PointCounts
+from overclaim.audit.attacks.counts import PointCounts
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.play.transcripts import play
 from overclaim.learners.bandits.exp3 import Exp3

@@ -8,7 +8,6 @@ from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.stats import kstest
 
-from overclaim.audit.laws.pftal_law import ActionLikelihood, _distinct_columns, applies, release_loss
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.audit.spaces.families import first_round
@@ -18,6 +17,7 @@ from overclaim.audit.statistics.events import certify, count
 from overclaim.learners.catalogue import smith_thakurta
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.pftal import BanditPftal, Pftal
+from overclaim.learners.leaders.pftal_law import ActionLikelihood, _distinct_columns
 from overclaim.learners.problems.domains import L2Ball, LInfBall
 from overclaim.learners.problems.losses import Linear, Quadratic, Switch
 from overclaim.mechanisms.claim import Claim
@@ -144,12 +144,16 @@ def test_density_integrates_to_one(dim):
     assert quad(shell, 0, 60)[0] == pytest.approx(1.0, abs=1e-8)
 
 
+def release_law(learner, pair):
+    return learner.law(pair.left, pair.right, pair.t0, RELEASE)
+
+
 @pytest.mark.parametrize(("rounds", "expected"), [(4, (1.3333, 1.329, 1.293)), (8, (1.5, 1.492, 1.422))])
 def test_exact_epsilon_of_the_release(rounds, expected):
-    law = release_loss(smith_thakurta.pftal(setting(rounds)), worst("pftal", rounds))
+    law = release_law(smith_thakurta.pftal(setting(rounds)), worst("pftal", rounds))
     for delta, epsilon in zip((0, 1e-3, 1e-2), expected, strict=True):
         assert law.epsilon(delta) == pytest.approx(epsilon, abs=1e-3)
-    corrected = release_loss(smith_thakurta.pftal(setting(rounds, calibration="corrected")), worst("pftal", rounds))
+    corrected = release_law(smith_thakurta.pftal(setting(rounds, calibration="corrected")), worst("pftal", rounds))
     assert corrected.epsilon(0) == pytest.approx(1.0, abs=1e-4)
     assert corrected.epsilon(0) <= 1.0 + 1e-9
 
@@ -162,7 +166,7 @@ def test_corrected_is_tight_at_every_horizon(rounds):
     for t0 in range(rounds - 1):
         left, right = [up] * rounds, [up] * rounds
         right[t0] = down
-        largest = max(largest, release_loss(learner, Pair(left, right)).epsilon(0))
+        largest = max(largest, release_law(learner, Pair(left, right)).epsilon(0))
     assert largest == pytest.approx(1.0, abs=1e-3)
 
 
@@ -172,7 +176,7 @@ def test_with_its_own_curvature_theorem_3_is_false_on_the_unit_ball_from_307_rou
         learner = smith_thakurta.pftal_lipschitz(setting(rounds))
         up, down, flat = (Linear(slope=(s,)) for s in (1.0, -1.0, 0.0))
         pair = Pair([up, *[flat] * (rounds - 1)], [down, *[flat] * (rounds - 1)])
-        assert (release_loss(learner, pair).epsilon(0) > 1) == false
+        assert (release_law(learner, pair).epsilon(0) > 1) == false
 
 
 def leaf(low, high, mean):
@@ -190,7 +194,7 @@ def test_action_likelihood_is_the_integral_over_censored_sums():
     pair = Pair(left, right)
     law = ActionLikelihood(learner, pair, points=4000)
     actions = play(learner, pair, Draws(6), 60).actions
-    got, coarse = law.log_ratio(actions), ActionLikelihood(learner, pair).log_ratio(actions)
+    got, coarse = law(actions), ActionLikelihood(learner, pair)(actions)
     np.testing.assert_allclose(coarse, got, atol=1e-3)
     kinds = set()
     for run_ in range(60):
@@ -224,7 +228,7 @@ def test_likelihood_ratio_has_mean_one():
     for name, rounds in (("pftal", 8), ("pftal-lipschitz", 4), ("pftal-bandit", 4)):
         learner, pair = ENTRIES[name].build(setting(rounds)), worst(name, rounds)
         block = play(learner, pair, Draws(7), 20_000)
-        inverse = np.exp(-ActionLikelihood(learner, pair).log_ratio(block.actions)[block.left])
+        inverse = np.exp(-ActionLikelihood(learner, pair)(block.actions)[block.left])
         assert abs(inverse.mean() - 1) < 6 * inverse.std() / math.sqrt(inverse.size)
 
 
@@ -233,7 +237,7 @@ def bound(learner, pair, surface, runs=400_000):
 
     def score(block):
         if law:
-            return law.log_ratio(block.actions)
+            return law(block.actions)
         total = np.zeros(block.runs)
         for sign, world in ((1, True), (-1, False)):
             losses = [pair.feedback(t, block.actions[t], learner.feedback, world) for t in range(pair.rounds)]
@@ -283,7 +287,7 @@ def test_corrected_noise_survives(name):
 
 def test_scores_are_rounded_so_that_float_noise_is_no_evidence():
     learner, pair = smith_thakurta.pftal(setting()), worst("pftal")
-    ratio = ActionLikelihood(learner, pair).log_ratio(play(learner, pair, Draws(9), 2000).actions)
+    ratio = ActionLikelihood(learner, pair)(play(learner, pair, Draws(9), 2000).actions)
     np.testing.assert_array_equal(ratio, np.round(ratio, 9))
 
 
@@ -339,15 +343,18 @@ test_bad_input_is_named = refusals(
     (lambda: smith_thakurta.pftal_lipschitz(setting(), curvature=math.nan), "curvature must be positive .* nan"),
     (lambda: smith_thakurta.pftal_bandit(setting(), bound=-1.0), "bound must be positive .* got -1"),
     (lambda: Pftal(domain=L2Ball(1), rounds=2, curvature=1.0, noise=L2Laplace(0, 1), regulariser=-1.0), "regularis"),
-    (lambda: ActionLikelihood(smith_thakurta.pftal(setting(arms=2)), worst("pftal")), "one dimension"),
     (lambda: smith_thakurta.pftal_bandit(setting(64)).centres(np.zeros((2, 1, 1))), "beta > r / 2"),
 )
 
 
 def test_the_law_declines_what_it_does_not_cover():
-    assert not applies(smith_thakurta.pftal(setting(epsilon=math.inf)), worst("pftal"))
-    assert not applies(smith_thakurta.pftal_bandit(setting(64)), worst("pftal-bandit"))
-    assert release_loss(smith_thakurta.pftal_bandit(setting()), worst("pftal-bandit")).epsilon(0) == pytest.approx(
+    for learner, pair in (
+        (smith_thakurta.pftal(setting(epsilon=math.inf)), worst("pftal")),
+        (smith_thakurta.pftal(setting(arms=2)), worst("pftal")),
+        (smith_thakurta.pftal_bandit(setting(64)), worst("pftal-bandit")),
+    ):
+        assert learner.score(pair.left, pair.right, pair.t0) == ()
+    assert release_law(smith_thakurta.pftal_bandit(setting()), worst("pftal-bandit")).epsilon(0) == pytest.approx(
         4 / 3, abs=1e-4
     )
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from overclaim.audit.attacks.learner_attacks import ATTACKS
+from overclaim.audit.attacks.learner_attacks import SequenceRatio
 from overclaim.audit.execution import workers
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
@@ -440,19 +440,15 @@ def test_what_is_caught_at_best_is_said_to_be_laplace_noise(record):
     assert "the smallest violation by Laplace noise that a perfect attack would have caught" in page
 
 
-EXACT = [recipe for recipe in ATTACKS if recipe.exact]
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("recipe", EXACT, ids=lambda recipe: recipe.name)
-def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
+def test_every_exact_attack_is_told_by_its_own_words(record):
     """The report had a list of four names: "the score of the sign sequences"."""
-    claim = {**record["claims"][0], "attack": recipe.name, "event": {"lower": None, "upper": 1.0, "share": 0.5}}
+    claim = {**record["claims"][0], "attack": SequenceRatio.name, "event": {"lower": None, "upper": 1.0, "share": 0.5}}
     del claim["evidence"]  # its figures would be drawn
-    old = {k: v for k, v in claim.items() if k not in ("attack_exact", "attack_reads")}
-    start = f"The attack looks at {recipe.wording}, finds “left” when that is at least 2.718 times likelier on the"
-    for shown in ({**claim, "attack_exact": True, "attack_reads": recipe.wording}, old):
-        assert view({**record, "claims": [shown]})["claims"][0]["event_words"].startswith(start)
+    start = (
+        f"The attack looks at {SequenceRatio.wording}, finds “left” when that is at least 2.718 times likelier on the"
+    )
+    shown = {**claim, "attack_exact": True, "attack_reads": SequenceRatio.wording}
+    assert view({**record, "claims": [shown]})["claims"][0]["event_words"].startswith(start)
     new = {**claim, "attack": "an attack to come", "attack_exact": True, "attack_reads": "what is to come"}
     assert "looks at what is to come, finds" in view({**record, "claims": [new]})["claims"][0]["event_words"]
     learned = {**claim, "attack": "logistic regression", "attack_exact": False, "attack_reads": ""}
@@ -461,9 +457,8 @@ def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
 
 def test_a_record_says_whether_its_attack_is_exact(record):
     """Every entry's own attack, as the audit made it."""
-    exact = {recipe.name for recipe in EXACT}
-    assert len(exact) >= 7
-    assert [claim["attack_exact"] for claim in record["claims"]] == [c["attack"] in exact for c in record["claims"]]
+    assert {claim["attack_exact"] for claim in record["claims"]} == {True, False}
+    assert all(bool(claim["attack_reads"]) == claim["attack_exact"] for claim in record["claims"])
     assert any(claim["attack_exact"] for claim in record["claims"])
 
 

@@ -1,4 +1,4 @@
-"""Attacks on what is played after the round that was changed: arms that follow, responses, sequences of points."""
+"""Attacks that count what is played: the arms from the differing round on, and sequences of points."""
 
 from __future__ import annotations
 
@@ -8,26 +8,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.abilities import batch_of, decisions, inward
-from ...learners.bandits.exp2 import Exp2
-from ...learners.bandits.scrible import Scrible
-from ...learners.leaders.doubling import Doubling
-from ...learners.leaders.ftrl import Ftrl
-from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
-from ...learners.problems.domains import Ball, Cube
+from ...learners.abilities import batch_of, decisions, plays_arms
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.view import View
 from ..laws.sequences import index_of
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from .protocol import LawAttack, NoEvidence, log_loss, log_ratio
+from .protocol import NoEvidence, log_loss, log_ratio
 
 #: Up to this many sequences, the table of training counts is tried.
 MAX_TABLE = 20_000
-#: Decimals of a score: the last bits of a sum depend on the processor.
-DIGITS = 9
 #: Digits to which points are compared, which may be computed in several ways; the most different sequences of them,
 #: and the fewest training runs for each of these on average.
 POINT_DIGITS, MOST_SEQUENCES, FEWEST = 6, 20_000, 20
@@ -37,17 +28,7 @@ MOST_NEXT, CELLS = 5, 5000
 
 def few_sequences(learner: Learner, pair: Pair) -> bool:
     """Tell whether a learner plays arms, and so few rounds that all sequences can be counted."""
-    few = learner.arms ** decisions(pair.rounds, batch_of(learner)) <= MAX_TABLE
-    return few and not plays_points(learner)
-
-
-def plays_points(learner: Learner) -> bool:
-    """Tell whether actions are points: leaders over anything but arms, and the convex learners."""
-    return any(
-        isinstance(part, Ftrl | Pftal | BanditPftal | PrivateBandit | NoisyOco | Doubling | Exp2 | Scrible)
-        or isinstance(getattr(part, "domain", None), Ball | Cube)
-        for part in inward(learner)
-    )
+    return plays_arms(learner) and learner.arms ** decisions(pair.rounds, batch_of(learner)) <= MAX_TABLE
 
 
 class NextArms:
@@ -71,7 +52,7 @@ class NextArms:
     @staticmethod
     def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For arms, of which one at least comes after the differing one."""
-        if view.channel or plays_points(learner) or few_sequences(learner, pair):
+        if view.channel or not plays_arms(learner) or few_sequences(learner, pair):
             return False
         return pair.t0 // batch_of(learner) < decisions(pair.rounds, batch_of(learner)) - 1
 
@@ -119,58 +100,6 @@ class NextArms:
         """Look the arms up."""
         scores: Floats = self.table[self._index(transcripts)]
         return scores
-
-
-class Responses(LawAttack):
-    """Score the responses of later batches along the difference of the two worlds' gradient estimates.
-
-    A played point is its batch's response plus zeta times a direction. The direction of the round that differs says by
-    how much, and which way, the worlds' gradients differ; responses are clipped sums of gradients and noise, so that
-    the left world is the likelier the further they lie against that difference. On an interval that zeta is not
-    shorter than, the sign of a played point is that of its direction, and the response is known exactly; elsewhere it
-    is estimated by the batch's mean.
-    """
-
-    name = "responses along the changed gradient"
-    exact = False
-    learner: PrivateBandit
-
-    def __init__(self, learner: Learner, pair: Pair) -> None:
-        assert isinstance(learner, PrivateBandit)
-        super().__init__(learner, pair)
-
-    @staticmethod
-    def applies(learner: Learner, pair: Pair, view: View) -> bool:
-        """For the actions of private bandits that play a batch after the next one to the differing round's."""
-        return (
-            type(learner) is PrivateBandit
-            and not view.channel
-            and pair.rounds > learner.batch * (pair.t0 // learner.batch + 2)
-        )
-
-    def response(self, actions: Floats, batch: int) -> Floats:
-        """Return the response that a batch (from 0) played around, (dim, runs)."""
-        learner = self.learner
-        if batch == 0:
-            return learner.template._vertex(actions.shape[-1])
-        played = actions[batch * learner.batch : (batch + 1) * learner.batch]
-        if learner.arms == 1 and 2 * learner.zeta >= learner.oracle.diameter:
-            first: Floats = played[0] - learner.zeta * np.sign(played[0])
-            return first
-        mean: Floats = played.mean(axis=0)
-        return mean
-
-    def score(self, transcripts: Transcripts) -> Floats:
-        """Return the sum of the later responses against the difference of the gradients, (runs,)."""
-        learner, t0, actions = self.learner, self.pair.t0, transcripts.actions
-        left, right = (
-            self.pair.feedback(t0, actions[t0], learner.feedback, world, actions[:t0]) for world in (True, False)
-        )
-        change = learner._estimate(self.response(actions, t0 // learner.batch), actions[t0], left - right)
-        later = range(t0 // learner.batch + 2, -(-self.pair.rounds // learner.batch))
-        total = sum((self.response(actions, batch) for batch in later), start=np.zeros_like(change))
-        score: Floats = np.round(-(change * total).sum(axis=0), DIGITS)
-        return score
 
 
 class PointCounts:

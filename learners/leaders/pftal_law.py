@@ -7,64 +7,70 @@ censored and on its one point wherever it is not.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.abilities import is_ours
-from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.problems.losses import Absolute, Switch, feedback, resolve
-from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import scale_of
+from ...mechanisms.noise import Noise, scale_of
 from ...mechanisms.numerics import rounded
-from ...mechanisms.privacy_loss import PrivacyLoss
-from ...mechanisms.tree import nodes_holding, parent, roots
+from ...mechanisms.tree import parent, roots
 from ...mechanisms.tree_messages import RunMessages
-from ..play.pairs import Pair, World
+from ..laws import Losses, Neighbours, NotEnumerableError
+from ..problems.domains import Projection
+from ..problems.losses import Absolute, Switch, feedback, resolve
+from ..protocol import Actions, FeedbackKind
 
 #: Points of a censored sum's grid, and how far it reaches past the means, in noise scales.
 POINTS, REACH = 256, 20.0
 #: Laws of clipped actions: the most rounds, the most probability inside the interval that is left out, and the points
 #: of the grid of a sum beyond an end (epsilon is off by less than 1e-3).
-MOST_CLIPPED, INSIDE, CLIPPED_POINTS = 10, 1e-2, 128
+MAX_CLIPPED, INSIDE, CLIPPED_POINTS = 10, 1e-2, 128
 #: Runs whose messages are moved at once.
 _CACHED = 512
 
 
-def applies(learner: Learner, pair: Pair) -> bool:
-    """Tell whether this is our one-dimensional PFTAL with noise whose centres can be read off the actions."""
-    if not (is_ours(learner) and isinstance(learner, Pftal | BanditPftal)):
-        return False
-    if learner.arms != 1 or scale_of(learner.noise) <= 0:
-        return False
-    return isinstance(learner, Pftal) or 2 * learner.beta > learner.domain.inner_radius
+class Leader(Protocol):
+    """Follow the approximate leader in one dimension, as far as its law needs it."""
+
+    @property
+    def domain(self) -> Projection:
+        """C."""
+
+    @property
+    def noise(self) -> Noise:
+        """The law of one node's noise."""
+
+    @property
+    def curvature(self) -> float:
+        """H."""
+
+    @property
+    def shrinkage(self) -> float:
+        """Centres lie in this multiple of the domain."""
+
+    @property
+    def feedback(self) -> FeedbackKind:
+        """What it is told."""
+
+    def project(self, x: Floats) -> Floats:
+        """Return the projection onto the shrunken domain."""
+
+    def centres(self, actions: Floats) -> Floats:
+        """Return the points behind actions."""
+
+    def fed(self, actions: Floats, feedback: list[Floats]) -> list[Floats]:
+        """Return what each round adds to the counter."""
 
 
-def release_loss(learner: Pftal | BanditPftal, pair: Pair, updates: int | None = None) -> PrivacyLoss | None:
-    """Return the exact privacy loss of the first `updates` noisy sums, p = 1; None where the gap is not known.
-
-    It is known where round 1 differs, at the first points; or where the losses' gradients (for a bandit, the losses)
-    differ by a constant. Every released node that holds the round is one Laplace variable shifted by the gap. By
-    default the last sum, which no action uses, is left out.
-    """
-    updates = pair.rounds - 1 if updates is None else updates
-    if not isinstance(learner, Pftal | BanditPftal) or learner.arms != 1 or scale_of(learner.noise) <= 0:
-        return None
-    points = learner.project(np.zeros((1, 1)))
-    if pair.t0 > 0:
-        points = learner.project(np.linspace(-1, 1, 9)[None] * learner.domain.outer_radius)
-    if isinstance(learner, BanditPftal):
-        points = np.concatenate([points - learner.beta, points + learner.beta], axis=1)
-    worlds = (resolve(world[pair.t0], [points]) for world in (pair.left, pair.right))
-    gaps = np.abs(np.subtract(*(feedback(loss, points, learner.feedback) for loss in worlds)))
-    if isinstance(learner, BanditPftal):
-        gaps = gaps / learner.beta
-    if pair.t0 > 0 and any(isinstance(world[pair.t0], Absolute | Switch) for world in (pair.left, pair.right)):
+def gap(pair: Neighbours, points: Floats, kind: FeedbackKind) -> float | None:
+    """Return by how much the inputs' feedback differs at these points, (1, points); None where that is no constant."""
+    if pair.t0 > 0 and any(isinstance(losses[pair.t0], Absolute | Switch) for losses in (pair.left, pair.right)):
         return None  # a kink may lie between the points
-    if gaps.max() - gaps.min() > 1e-9 * max(1.0, gaps.max()):
-        return None
-    nodes = len(nodes_holding(pair.t0, updates))
-    return PrivacyLoss.of_laplace([float(gaps.max()) / scale_of(learner.noise)] * nodes)
+    left, right = (resolve(losses[pair.t0], [points]) for losses in (pair.left, pair.right))
+    gaps = np.abs(feedback(left, points, kind) - feedback(right, points, kind))
+    return None if gaps.max() - gaps.min() > 1e-9 * max(1.0, gaps.max()) else float(gaps.max())
 
 
 def _distinct_columns(x: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -93,28 +99,20 @@ class ActionLikelihood:
 
     Parameters
     ----------
-    learner : Pftal or BanditPftal
-        In one dimension; the bandit with `beta > r / 2`, so that its centres can be read off its actions.
-    pair : Pair
-        The two worlds.
+    learner : Leader
+        Noisy and in one dimension, with centres that can be read off its actions.
+    pair : Neighbours
     points : int
         Of the grid of a censored sum.
-
-    Raises
-    ------
-    ValueError
-        If the law does not cover the learner.
     """
 
-    def __init__(self, learner: Pftal | BanditPftal, pair: Pair, *, points: int = POINTS) -> None:
-        if not applies(learner, pair):
-            raise ValueError(f"the law covers noisy PFTAL in one dimension, got {learner}")
+    def __init__(self, learner: Leader, pair: Neighbours, *, points: int = POINTS) -> None:
         self.learner, self.t0, self.worlds = learner, pair.t0, (pair.left, pair.right)
         self.scale = scale_of(learner.noise)
         self.last = pair.rounds - 1  # sums 1..T-1 reach the actions
         self.points = points
 
-    def log_ratio(self, actions: Actions) -> Floats:
+    def __call__(self, actions: Actions) -> Floats:
         """Return the log-likelihood ratio of actions (rounds, 1, runs), (runs,)."""
         # Clipped actions repeat: every distinct transcript is evaluated once.
         first, inverse = _distinct_columns(actions[:, 0])
@@ -160,7 +158,7 @@ class ActionLikelihood:
         high = np.where(w[1 : self.last + 1] <= -end * (1 - 1e-9), np.inf, seen)
         return low, high
 
-    def _cumulative(self, actions: Floats, world: World) -> Floats:
+    def _cumulative(self, actions: Floats, world: Losses) -> Floats:
         """Return the sums of what the rounds add in a world, in noise scales: (T, runs), from 0."""
         played, kind = list(actions), self.learner.feedback
         losses = [feedback(resolve(world[t], played[: t + 1]), played[t], kind) for t in range(self.last)]
@@ -238,8 +236,8 @@ def _mass(low: Floats, high: Floats, means: Floats) -> Floats:
     return np.where(upper, _below(means - edge), _below(edge - means))
 
 
-def clipped_laws(learner: Pftal, pair: Pair, *, points: int = CLIPPED_POINTS) -> tuple[Floats, Floats] | None:
-    """Return the laws of the actions where nearly all lie at the ends of the interval, else None.
+def clipped_laws(learner: Leader, pair: Neighbours, *, points: int = CLIPPED_POINTS) -> tuple[Floats, Floats]:
+    """Return the laws of the actions where nearly all lie at the ends of the interval.
 
     With losses of small curvature an action inside the interval has a probability of the order of the curvature; the
     laws are what remains, made to sum to 1.
@@ -248,13 +246,18 @@ def clipped_laws(learner: Pftal, pair: Pair, *, points: int = CLIPPED_POINTS) ->
     ----------
     points : int
         Of the grid of a sum beyond an end.
+
+    Raises
+    ------
+    NotEnumerableError
+        Elsewhere.
     """
-    if not 1 < pair.rounds <= MOST_CLIPPED or not applies(learner, pair):
-        return None
+    if not 1 < pair.rounds <= MAX_CLIPPED:
+        raise NotEnumerableError(f"laws of clipped actions are for 2 to {MAX_CLIPPED} rounds")
     signs = np.indices((2,) * (pair.rounds - 1)).reshape(pair.rounds - 1, -1) * 2.0 - 1.0
     first = learner.project(np.zeros((1, signs.shape[1])))
     actions = np.concatenate([first[None], signs[:, None] * learner.domain.outer_radius])
     p, q = ActionLikelihood(learner, pair, points=points).laws(actions)
     if min(p.sum(), q.sum()) < 1 - INSIDE:
-        return None
+        raise NotEnumerableError("too many actions lie inside the interval")
     return p / p.sum(), q / q.sum()

@@ -7,36 +7,23 @@ two; below each, messages pass along the tree of sums (`tree_messages`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ...learners.abilities import is_ours
-from ...learners.leaders.ftrl import Ftrl
-from ...learners.problems.domains import EntropySimplex
-from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Laplace, laplace_sum_density, scale_of
+from ...mechanisms.noise import laplace_sum_density
 from ...mechanisms.privacy_loss import PrivacyLoss
 from ...mechanisms.tree import children, depth, nodes_holding, parent, roots
 from ...mechanisms.tree_messages import RunMessages
-from ..play.pairs import Pair
+from ..laws import Neighbours, NotEnumerableError
 
 #: The grid of the messages, in noise scales: half width and points.
 REACH, POINTS = 24.0, 121
+#: What there is an exact law of.
+COVERED = "FTRL is exact with entropy over two arms, up to 4 rounds, differing in round 1, unless noise is tiny"
 #: The probability that may lie beyond the grid of an exact privacy loss.
 MISSING = 1e-6
-
-
-def applies(learner: Learner, pair: Pair) -> bool:
-    """Tell whether this is our entropy FTRL with Laplace noise over two experts and linear losses."""
-    return (
-        is_ours(learner)
-        and isinstance(learner, Ftrl)
-        and isinstance(learner.domain, EntropySimplex)
-        and learner.arms == 2
-        and isinstance(learner.noise, Laplace)
-        and learner.noise.scale > 0
-        and isinstance(pair.left, np.ndarray)
-    )
 
 
 def density(x: Floats, draws: int) -> Floats:
@@ -49,15 +36,19 @@ class PrefixLikelihood:
 
     Parameters
     ----------
-    learner : Ftrl
-        Entropy FTRL over two experts.
-    pair : Pair
-        The two worlds, linear losses.
+    pair : Neighbours
+        Linear losses of two experts.
+    scale : float
+        Of one node's Laplace noise.
+    horizon : int
+        T of the padded tree.
     """
 
-    def __init__(self, learner: Ftrl, pair: Pair, *, points: int = POINTS, reach: float = REACH) -> None:
-        self.scale = scale_of(learner.noise)
-        self.depth = depth(learner.rounds)
+    def __init__(
+        self, pair: Neighbours, scale: float, horizon: int, *, points: int = POINTS, reach: float = REACH
+    ) -> None:
+        self.scale = scale
+        self.depth = depth(horizon)
         self.last = pair.rounds - 1  # prefixes 1..T-1 reach the actions
         worlds = (np.asarray(pair.left), np.asarray(pair.right))
         self.cumulative = [np.concatenate([[0.0], np.cumsum((w[:, 0] - w[:, 1]) / self.scale)]) for w in worlds]
@@ -130,33 +121,38 @@ class _Messages(RunMessages):
         return message
 
 
-def supremum(learner: Ftrl, pair: Pair) -> float:
+def supremum(pair: Neighbours, scale: float) -> float:
     """Return the largest privacy loss of the actions, which ever larger prefix sums approach.
 
     An action shows the difference of the two sums alone, so a loss that is common to both experts tells nothing.
     """
     gap = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
     nodes = len(nodes_holding(pair.t0, pair.rounds - 1))
-    return nodes * abs(float(gap[0] - gap[1])) / scale_of(learner.noise)
+    return nodes * abs(float(gap[0] - gap[1])) / scale
 
 
-def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss | None:
-    """Return the exact privacy loss of the actions up to T = 4, t0 = 1; None outside that.
+def privacy_loss(pair: Neighbours, scale: float, horizon: int, *, fine: bool = True) -> PrivacyLoss:
+    """Return the exact privacy loss of the actions up to T = 4, t0 = 1.
 
     A coarse law (`fine=False`) is off by less than 1e-3 and serves to rank pairs.
 
     Prefixes 1 and 2 are independent; prefix 3 extends prefix 2, so the pair (2, 3) is integrated on a plane.
+
+    Raises
+    ------
+    NotEnumerableError
+        Outside that, and where noise is so little that the sums leave the grid.
     """
-    if not applies(learner, pair) or pair.rounds > 4 or pair.t0 != 0 or pair.rounds < 2:
-        return None
-    law = PrefixLikelihood(learner, pair)
+    if pair.rounds > 4 or pair.t0 != 0 or pair.rounds < 2:
+        raise NotEnumerableError(COVERED)
+    law = PrefixLikelihood(pair, scale, horizon)
     padding = [law.depth - t.bit_count() for t in range(4)]
     grid = np.linspace(-40.0, 40.0, 1601 if fine else 401)
     h = grid[1] - grid[0]
     line = np.linspace(-60.0, 60.0, 400_001 if fine else 40_001)
     step = 2e-4 if fine else 2e-3
     missing = MISSING if fine else 100 * MISSING  # a coarse sum is itself off
-    loss: PrivacyLoss | None = None
+    parts = []
     for t in (1, 2):
         if t >= pair.rounds:
             continue
@@ -172,8 +168,7 @@ def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss
             width = line[1] - line[0]
             cells = [density(line - law.added(t, world), 1 + padding[t]) * width for world in (0, 1)]
         if min(cell.sum() for cell in cells) < 1 - missing:
-            return None  # the sums lie beyond the grid, in units of so little noise
+            raise NotEnumerableError(COVERED)  # the sums lie beyond the grid, in units of so little noise
         kept = (cells[0] > 1e-300) & (cells[1] > 1e-300)
-        part = PrivacyLoss.of_outcomes(cells[0][kept], cells[1][kept], step, resolution=10 * missing)
-        loss = part if loss is None else loss.compose(part)
-    return loss
+        parts.append(PrivacyLoss.of_outcomes(cells[0][kept], cells[1][kept], step, resolution=10 * missing))
+    return replace(PrivacyLoss.of_parts(parts), supremum=supremum(pair, scale))

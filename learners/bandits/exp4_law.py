@@ -9,30 +9,22 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-
-from ...learners.bandits.exp4 import BatchedExp4, mixture
+from ...mechanisms.draws import Floats
 from ...mechanisms.privacy_loss import STEPS, PrivacyLoss
-from ..play.pairs import Pair
 
 
-def release_loss(learner: BatchedExp4, pair: Pair) -> PrivacyLoss | None:
-    """Return the privacy loss of the noisy batch means with the actions; None beyond the first batch.
+def law_of_arms(p: Floats, shifts: Floats) -> PrivacyLoss:
+    """Return the privacy loss where arm k is played with probability p[k] and Laplace noise is shifted by shifts[k].
 
-    Later batches add nothing: given what was released before them, they are the same in both worlds.
+    Parameters
+    ----------
+    p : array (arms,)
+    shifts : array (arms, experts)
+        In noise scales.
     """
-    if pair.t0 >= learner.tau or not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
-        return None
-    if learner.tau > pair.rounds - 1:
-        return PrivacyLoss.of_laplace([])  # the release reaches no action
-    advice = learner.advice.at(pair.t0)
-    equal = np.full((learner.advice.experts, 1), 1 / learner.advice.experts)
-    p = mixture(equal, advice, learner.gamma)[:, 0]
-    change = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
-    shifts = advice * change / (p * learner.tau * learner.noise.scale)  # (experts, arms), in scales
     if not shifts.any():
         return PrivacyLoss.of_laplace([])
-    return _mixture(tuple(p.tolist()), tuple(map(tuple, shifts.T.tolist())))
+    return _mixture(tuple(p.tolist()), tuple(map(tuple, shifts.tolist())))
 
 
 @lru_cache(maxsize=16)  # pairs that differ alike in the first batch have one law

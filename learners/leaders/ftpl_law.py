@@ -11,15 +11,9 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from ...learners.abilities import is_ours
-from ...learners.leaders.ftpl import Ftpl
-from ...learners.problems.domains import Simplex
-from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Gaussian
-from ...mechanisms.tree import depth, nodes_holding, parent, roots
+from ...mechanisms.tree import depth, parent, roots
 from ...mechanisms.tree_messages import TreeMessages
-from ..play.pairs import Pair
 
 #: Up to this many rounds, all 2^T sequences are enumerated.
 MAX_ROUNDS = 12
@@ -27,43 +21,36 @@ MAX_ROUNDS = 12
 STEP, REACH = 0.125, 10.0
 
 
-def applies(learner: Learner, pair: Pair) -> bool:
-    """Tell whether this is our Gaussian FTPL over two arms, linear losses and at most `MAX_ROUNDS` rounds."""
-    return (
-        is_ours(learner)
-        and isinstance(learner, Ftpl)
-        and isinstance(learner.domain, Simplex)
-        and learner.arms == 2
-        and isinstance(learner.noise, Gaussian)
-        and learner.noise.sigma > 0
-        and isinstance(pair.left, np.ndarray)
-        and 2 <= pair.rounds <= min(MAX_ROUNDS, learner.rounds)
-    )
+def sequence_laws(left: Floats, right: Floats, deviation: float, horizon: int) -> tuple[Floats, Floats]:
+    """Return the probabilities of all sequences of arms under both inputs.
 
-
-def sequence_law(learner: Ftpl, pair: Pair, left: bool) -> Floats:
-    """Return the probabilities of all sequences of arms in one world.
+    Parameters
+    ----------
+    left, right : arrays (rounds, 2)
+    deviation : float
+        Of one node's noise, positive.
+    horizon : int
+        T of the padded tree.
 
     Returns
     -------
-    array (2 ** rounds,)
+    arrays (2 ** rounds,)
         Indexed by the sequence read as a binary number, first arm most significant.
     """
-    return _Messages(learner, np.asarray(pair.left if left else pair.right)).law()
+    return _Messages(left, deviation, horizon).law(), _Messages(right, deviation, horizon).law()
 
 
 class _Messages(TreeMessages):
-    """The laws of the arms in one world, in standard deviations of one draw of the difference.
+    """The laws of the arms under one input, in standard deviations of one draw of the difference.
 
     A message is an array (points, 2 ** (rounds at and below t)), in the order of rounds.
     """
 
-    def __init__(self, learner: Ftpl, world: Floats) -> None:
-        assert isinstance(learner.noise, Gaussian)
-        deviation = math.sqrt(2) * learner.noise.sigma
-        self.depth = depth(learner.rounds)
-        self.last = len(world) - 1  # prefixes 0..T-1 reach the actions
-        self.sums = np.concatenate([[0.0], np.cumsum((world[:, 0] - world[:, 1]) / deviation)])
+    def __init__(self, losses: Floats, deviation: float, horizon: int) -> None:
+        self.depth = depth(horizon)
+        self.last = len(losses) - 1  # prefixes 0..T-1 reach the actions
+        differences = (losses[:, 0] - losses[:, 1]) / (math.sqrt(2) * deviation)
+        self.sums = np.concatenate([[0.0], np.cumsum(differences)])
         reach = REACH * math.sqrt(self.depth)
         steps = math.ceil((np.ptp(self.sums) + 2 * reach) / STEP)
         self.grid: Floats = self.sums.min() - reach + STEP * np.arange(steps + 1)
@@ -99,12 +86,3 @@ class _Messages(TreeMessages):
         noise = grid - self._mean(t, above)[:, None]
         law: Floats = np.exp(-0.5 * noise * noise) @ inside * (STEP / math.sqrt(2 * math.pi))
         return law
-
-
-def release_mu(learner: Ftpl, pair: Pair, updates: int | None = None) -> float:
-    """Return mu of Gaussian DP of the first `updates` noisy prefix sums, by default all but the last: not padded."""
-    updates = pair.rounds - 1 if updates is None else updates
-    assert isinstance(learner.noise, Gaussian)
-    nodes = len(nodes_holding(pair.t0, updates))
-    difference = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
-    return math.sqrt(nodes * float(np.square(difference).sum())) / learner.noise.sigma
