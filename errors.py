@@ -185,3 +185,8 @@ def shown(value: object) -> str:
     except Exception:  # of a user's class
         text = f"a {type(value).__name__} whose repr raises"
     return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."
+
+
+def unknown_target(name: str, known: Iterable[str]) -> ValueError:
+    """Return the error that there is no target of a name, with the near matches."""
+    return unknown("unknown target", name, known, "overclaim list shows the catalogue")

@@ -12,7 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from overclaim.learners.catalogue.entries import Entry, entries
+from overclaim.learners.catalogue.entries import entries
+from overclaim.learners.entry import Entry
 from overclaim.mechanisms.measures.stated import number_text
 from overclaim.reports.formats.ruler import picture
 from overclaim.reports.record import read_record

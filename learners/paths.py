@@ -7,10 +7,14 @@ by its method `paths` how far; where it says nothing, traces sample the paths, a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from .problems.losses import Family, Linear, Quadratic, Switch
+
+#: What the noisy sums of a learner add up, by its attribute `summands`: a search for the worst losses rests on it.
+Summands = Literal["losses", "gradients"]
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,8 @@ class DiscreteLaplace:
 
     epsilon: float | Fraction = 1.0
     batched: ClassVar[bool] = True
+    #: Inputs of noise calls are functions of the data: no output enters one.
+    constant_inputs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon, least=1e-6, most=2000)

@@ -273,6 +273,18 @@ class Projected:
         return noise
 
 
+@dataclass(frozen=True)
+class Exponential:
+    """Noise on one side only, of which no shift is private: it bounds no ratio."""
+
+    scale: float
+
+    def sample(self, shape: tuple[int, ...], draws: Draws) -> Floats:
+        """Return draws by inverse distribution function."""
+        noise: Floats = -self.scale * np.log1p(-draws.uniform(shape))
+        return noise
+
+
 def laplace_sum_coefficients(draws: int) -> list[float]:
     """Return the polynomial in |x|, highest power first, that times exp(-|x|) is the density of a sum of draws.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..learners.catalogue.statements import PUBLISHED, STANDINGS
+from ..learners.entry import PUBLISHED, STANDINGS
 from .reading import is_untested, verdict_of
 from .record_types import ClaimRecord, RunRecord
 

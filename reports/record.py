@@ -24,8 +24,8 @@ from ..audit.play.transcripts import BLOCK
 from ..audit.spaces.files import read_schema
 from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.verdicts.verdict import Result, Verdict
-from ..learners.catalogue.statements import PUBLISHED
-from ..mechanisms.libraries.entry import LibraryCase
+from ..learners.entry import PUBLISHED
+from ..mechanisms.library_entry import LibraryCase
 from ..mechanisms.relation import neighbours_words
 from .extras import Extras, facts_of, figures_of, traces_of
 from .headline import headline

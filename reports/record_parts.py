@@ -110,6 +110,6 @@ SCORES = table(
 
 def standings() -> Schema:
     """Return the schema of whose claim it is: the catalogue's words, which take NumPy to load."""
-    from ..learners.catalogue.statements import STANDINGS
+    from ..learners.entry import STANDINGS
 
     return choice(*STANDINGS, "documented", None)

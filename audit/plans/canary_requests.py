@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import hinted, takes_no
-from ...learners.catalogue.entries import Entry
-from ...mechanisms.libraries.entry import LibraryEntry
-from ...mechanisms.one_shot.zoo import Specimen
+from ...learners.entry import Entry
+from ...mechanisms.library_entry import LibraryEntry
+from ...mechanisms.specimen import Specimen
 from ..canaries.score_audit import check_design, of_coins, of_samples
 from ..execution.execution import BUDGET
 from ..statistics.canary_scores import CanaryScores

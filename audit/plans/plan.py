@@ -24,15 +24,14 @@ from ...errors import (
     subject_of,
     unknown,
 )
-from ...learners.catalogue.entries import Case, Entry, entries
-from ...learners.catalogue.exact_laws import EXACT_LAWS, key_of
-from ...mechanisms.libraries.catalogue import library_entries
-from ...mechanisms.libraries.entry import LibraryCase
+from ...learners.entry import Case, Entry
+from ...mechanisms.library_entry import LibraryCase
 from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ...mechanisms.relation import RelationError
 from ..execution.execution import Budget
 from ..execution.provenance import check_namesakes, named_from_here, target_from_here
 from ..play.pairs import Pair
+from .catalogues import catalogue, entry_of, libraries
 from .configured import with_configured
 from .options import ALLOWED, OPTIONS, REMOVED
 from .paths import read_text
@@ -101,12 +100,12 @@ class Plan:
 
 def literature(seed: int = 0) -> Plan:
     """Return the audit of the literature: every case, and every regret claim that does not take long."""
-    cases = [(entry, case) for entry in entries().values() for case in entry.cases]
+    cases = [(entry, case) for entry in catalogue().entries().values() for case in entry.cases]
     confidence = 1 - REPORT_ALPHA / len(cases)
     tasks = tuple(case_task(entry, case, seed, confidence) for entry, case in cases)
     regret = tuple(
         RegretTask(entry.name, budget=replace(BUDGET_OF_REGRET, seed=seed), spare=True)
-        for entry in entries().values()
+        for entry in catalogue().entries().values()
         if entry.regret and entry.regret.measured
     )
     return Plan(tasks, seed, confidence, REPORT_ALPHA, regret, published=True)
@@ -122,7 +121,7 @@ def libraries_plan(seed: int = 0) -> Plan:
     ValueError
         If none is left.
     """
-    known = library_entries().values()
+    known = libraries().values()
     entered = [entry for entry in known if not entry.package.missing]
     skipped = tuple((entry.name, entry.package.missing) for entry in known if entry.package.missing)
     if not entered:
@@ -146,7 +145,7 @@ def libraries_plan(seed: int = 0) -> Plan:
 
 def runs_of(entry: Entry, case: Case) -> int:
     """Return the runs of a row of the literature, by the rule above."""
-    law = EXACT_LAWS.get(key_of(entry, case)) if case.expected == "falsified" else None
+    law = catalogue().exact_law(entry, case) if case.expected == "falsified" else None
     if law is None:
         return case.runs
     _, needed = law
@@ -270,7 +269,7 @@ def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
     runs, stop = asked.get("runs", RUNS_OF_REGRET), asked.get("stop", "budget")
     bound = convert("bound", asked["bound"], float)
     budget = Budget(runs=runs, seed=task.budget.seed, stop=stop)
-    ours = claim["target"] in entries()  # its noise is made for what is claimed
+    ours = entry_of(claim["target"]) is not None  # its noise is made for what is claimed
     stated = {"epsilon": task.epsilon, "delta": task.delta} if ours else {}
     noise = {name: value for name, value in stated.items() if value is not None}
     return RegretTask(

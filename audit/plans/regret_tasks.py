@@ -7,15 +7,16 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...learners.catalogue.entries import Entry, Setting, entries, lookup
+from ...learners.entry import Entry, Setting
 from ...learners.scalar import arms_of, is_mechanism
-from ...mechanisms.libraries.entry import LibraryEntry
-from ...mechanisms.one_shot.zoo import Specimen
+from ...mechanisms.library_entry import LibraryEntry
+from ...mechanisms.specimen import Specimen
 from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
 from ..regret.measurement import MIN_RUNS, Played, Regret, RegretJson, play_sequences, regrets
 from ..regret.regret_audit import SEARCH_RESULT, audit_regret, says_something
+from .catalogues import catalogue
 from .targets import learners_only, losses_given_once, parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
@@ -47,7 +48,7 @@ class RegretTask:
             learner, setting, own = regret_setting(self.target, self.rounds, self.arms, self.losses, self.parameters)
             own_bound = audit_own_bound(learner, self.bound, setting, self.budget, execution, parameters=own)
             return {"name": self.target, **own_bound.to_json()}
-        entry = lookup(self.target)
+        entry = catalogue().lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
         if self.spare and not says_something(entry, setting, self.budget):
             fewer = replace(self.budget, runs=max(MIN_RUNS, self.budget.runs // SPARED))
@@ -109,7 +110,7 @@ def not_measured() -> list[dict[str, str]]:
             "source": entry.regret.source,
             "reason": f"it takes long: overclaim regret {entry.name} measures it",
         }
-        for entry in entries().values()
+        for entry in catalogue().entries().values()
         if entry.regret and not entry.regret.measured
     ]
 

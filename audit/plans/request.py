@@ -9,15 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from ...errors import exclude, hinted, must_be_one_of, shown, takes_no
-from ...learners.catalogue.entries import Case, Entry, entries
 from ...learners.checks import check_game
+from ...learners.entry import Case, Entry
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, loss_range
-from ...mechanisms.libraries.catalogue import PREFIX
-from ...mechanisms.libraries.entry import LibraryEntry
+from ...mechanisms.library_entry import LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
-from ...mechanisms.one_shot.zoo import zoo
 from ...mechanisms.relation import BY_FUNCTION, Relation
 from ..execution.execution import BUDGET, Budget
 from ..pipeline.given_losses import other_rounds
@@ -25,6 +23,7 @@ from ..play.attributes import check_attributes
 from ..play.pairs import Pair
 from ..play.rounds import RoundRelation
 from ..spaces.files import read_input, written, written_schema
+from .catalogues import LIBRARIES, MECHANISMS, entry_of
 from .options import ALLOWED
 from .targets import convert
 
@@ -109,7 +108,7 @@ class Request:
         Each field is what is said, else the entry's example's, else the entry's, else the usual one. Worlds that are
         given say how many rounds the game has.
         """
-        entry = entries().get(self.target)
+        entry = entry_of(self.target)
         if entry is None:
             return self
         usual = {"neighbours": self.relation, "surface": "actions", "epsilon": None, "delta": None}
@@ -141,7 +140,7 @@ class Request:
 
         A default in place of an example's value is not named: older records of the same game do not name it.
         """
-        entry = entries().get(self.target)
+        entry = entry_of(self.target)
         if entry is None or entry.example is None:
             return dict(self.parameters)
         kinds, defaults = entry.parameters, entry.defaults
@@ -164,7 +163,7 @@ class Request:
         """Whether the target is a mechanism by its name, or audited as one is: on inputs, as a learner may be too."""
         if self.of_canaries:
             return True
-        return self.target in zoo() or self.target.startswith(PREFIX) or self.has_inputs
+        return self.has_inputs or self.target.startswith((MECHANISMS, LIBRARIES))
 
     @property
     def of_scores(self) -> bool:

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from ...learners.catalogue.entries import Setting
-from ...learners.planted import planted_learners, planted_regret, plants
+from ...learners.entry import Setting
 from ...learners.protocol import LearnerError
 from ...learners.scalar import as_learner
 from ...mechanisms.claim import Claim
@@ -24,6 +23,7 @@ from ..regret.verdicts import VIOLATED
 from ..statistics.digits import at_least, within
 from ..traces.summary import place_of_fault
 from ..verdicts.verdict import Result, Verdict
+from .catalogues import PlantedLearner, PlantedSubject, self_test
 from .targets import source_place
 
 #: Budgets, tried until one catches; they share the error evenly.
@@ -91,10 +91,11 @@ def selftest(execution: Execution = IN_PROCESS, *, seed: int = 0, sound: bool = 
 
 
 def _items() -> list[tuple[int, str]]:
-    """Return (subject, bug) by their places in `plants`; the plain classes are the subject -1, learners come last."""
-    items = [(i, bug) for i, subject in enumerate(plants.SUBJECTS) for bug in ("", *subject.bugs)]
-    items += [(-1, "")] + [(-1, learner_class.__name__) for learner_class in planted_learners.CLASSES]
-    learning = enumerate(planted_regret.SUBJECTS, start=_REGRET)
+    """Return (subject, bug) by the subject's place; the plain classes are the subject -1, learners come last."""
+    planted = self_test()
+    items = [(i, bug) for i, subject in enumerate(planted.mechanisms()) for bug in ("", *subject.bugs)]
+    items += [(-1, "")] + [(-1, learner_class.__name__) for learner_class in planted.classes()[1:]]
+    learning = enumerate(planted.learners(), start=_REGRET)
     return items + [(i, bug) for i, learner in learning for bug in ("", *learner.faults)]
 
 
@@ -102,16 +103,16 @@ def _look(item: tuple[int, str], *, seed: int) -> SelfTestResult:
     index, bug = item
     began = time.perf_counter()
     if index >= _REGRET:
-        learner = planted_regret.SUBJECTS[index - _REGRET]
+        learner = self_test().learners()[index - _REGRET]
         name, what = learner.name, learner.faults[bug][0] if bug else ""
         caught, runs, how = _audit_regret(learner, bug, seed)
     elif index < 0:
-        learner_class = next((c for c in planted_learners.CLASSES if c.__name__ == bug), planted_learners.SOUND_CLASS)
+        learner_class = _class_of(bug)
         what = (learner_class.__doc__ or "").removeprefix("Bug: ").rstrip(".") if bug else ""
         caught, runs, how = _audit_class(learner_class, seed)
         name = "plain class"
     else:
-        subject = plants.SUBJECTS[index]
+        subject = self_test().mechanisms()[index]
         what, name = subject.bugs.get(bug, ""), subject.name
         caught, runs, how = _audit_mechanism(subject, bug, seed)
     outcome = ("CAUGHT" if caught else "MISSED") if bug else ("FALSE ALARM" if caught else "QUIET")
@@ -119,23 +120,29 @@ def _look(item: tuple[int, str], *, seed: int) -> SelfTestResult:
     return SelfTestResult(name, bug, what, outcome, runs, how, round(time.perf_counter() - began, 3), traced)
 
 
+def _class_of(bug: str) -> type:
+    """Return the plain class with a bug; the sound one where the name is empty."""
+    sound, *broken = self_test().classes()
+    return next((learner_class for learner_class in broken if learner_class.__name__ == bug), sound)
+
+
 def _traced(index: int, bug: str) -> str:
     """Return what traces say of a bug."""
     if index < 0:
-        learner_class = next(c for c in planted_learners.CLASSES if c.__name__ == bug)
+        learner_class = _class_of(bug)
         code: object = learner_class
         text = place_of_fault(as_learner(learner_class, arms=2, rounds=PAIR.rounds), PAIR, Claim(epsilon=1.0))
     else:
-        subject = plants.SUBJECTS[index]
+        subject = self_test().mechanisms()[index]
         pair, code = DataPair(subject.left, subject.right), subject.play
-        text = place_of_fault(plants.planted(subject, bug), pair, Claim(epsilon=1.0, delta=subject.delta))
+        text = place_of_fault(self_test().planted(subject, bug), pair, Claim(epsilon=1.0, delta=subject.delta))
     written = source_place(code) if text.startswith(("BYPASS", "NOT BOUNDED")) and ".py:" not in text else None
     return text if written is None else f"{text}; it is written at {written['file']}:{written['line']}"
 
 
-def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool, int, str]:
+def _audit_mechanism(subject: PlantedSubject, bug: str, seed: int) -> tuple[bool, int, str]:
     claim = Claim(epsilon=1.0, delta=subject.delta)
-    mechanism, confidence = plants.planted(subject, bug), 1 - ALPHA / len(BUDGETS)
+    mechanism, confidence = self_test().planted(subject, bug), 1 - ALPHA / len(BUDGETS)
 
     def tried(runs: int, i: int) -> Result:
         budget = Budget(runs, seed_beyond(seed, i), confidence)
@@ -154,7 +161,7 @@ def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
     )
 
 
-def _audit_regret(learner: planted_regret.RegretSubject, fault: str, seed: int) -> tuple[bool, int, str]:
+def _audit_regret(learner: PlantedLearner, fault: str, seed: int) -> tuple[bool, int, str]:
     setting, bound = Setting(rounds=HORIZON, losses=learner.losses), learner.bound(HORIZON)
     audited = audit_own_bound(learner.planted(fault, HORIZON), bound, setting, Budget(REGRET_RUNS, seed, 1 - ALPHA))
     low, high = within(*audited.regret.interval)

@@ -16,17 +16,17 @@ from pathlib import Path
 from types import CodeType, ModuleType, UnionType
 from typing import Any, get_args
 
-from ...errors import about, did_you_mean, exclude, hinted, must_be, unknown
+from ...errors import about, did_you_mean, exclude, hinted, must_be, unknown, unknown_target
 from ...learners.blame import raised, raised_by_target
-from ...learners.catalogue.entries import Entry, entries, unknown_target
+from ...learners.entry import Entry
 from ...learners.float_errors import beside_target, loaded_none, loading
 from ...learners.protocol import LearnerError
-from ...mechanisms.libraries.catalogue import PREFIX, library_entries
-from ...mechanisms.libraries.entry import LibraryEntry
-from ...mechanisms.one_shot.zoo import Specimen, zoo
+from ...mechanisms.library_entry import LibraryEntry
+from ...mechanisms.specimen import Specimen
 from ..execution.import_path import add_folder
 from ..execution.provenance import named_from_here
 from ..traces.trace_types import PlaceJson
+from .catalogues import LIBRARIES, MECHANISMS, catalogue, libraries, mechanisms
 from .paths import exists, named
 
 #: The values of `Setting` that `--set` may change; the others have options of their own.
@@ -62,17 +62,18 @@ def resolve(target: str) -> object:
 def _ours(target: str) -> Entry | Specimen | LibraryEntry:
     if not target or target.endswith(".py"):
         raise ValueError(f"{TARGETS}, got {target!r}")
-    if target.startswith(PREFIX):
-        if target not in library_entries():
-            raise unknown("there is no entry", target, library_entries(), "overclaim list libraries shows all")
-        return library_entries()[target]
-    specimens = zoo()
-    if target.startswith("mechanisms/") and target not in specimens:
-        raise unknown("there is no mechanism", target, specimens, "overclaim list mechanisms shows all")
-    every: dict[str, Entry | Specimen] = {**entries(), **specimens}
-    if target not in every:
-        raise unknown_target(target, [*every, *library_entries()])
-    return every[target]
+    if target.startswith(LIBRARIES):
+        if target not in libraries():
+            raise unknown("there is no entry", target, libraries(), "overclaim list libraries shows all")
+        return libraries()[target]
+    if target.startswith(MECHANISMS):
+        if target not in mechanisms():
+            raise unknown("there is no mechanism", target, mechanisms(), "overclaim list mechanisms shows all")
+        return mechanisms()[target]
+    entries = catalogue().entries()
+    if target not in entries:
+        raise unknown_target(target, [*entries, *mechanisms(), *libraries()])
+    return entries[target]
 
 
 def _users(target: str) -> object:

@@ -12,16 +12,15 @@ from functools import partial
 from typing import Any
 
 from ...errors import about, exclude, hinted, must_be_one_of, not_given, takes_no
-from ...learners.catalogue.entries import Case, Entry, Setting
+from ...learners.entry import Case, Entry, Setting
 from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
 from ...mechanisms.claim import LOSS_SET_NAMES, Claim
 from ...mechanisms.draws import Draws
-from ...mechanisms.libraries.catalogue import library_entries
-from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
+from ...mechanisms.library_entry import LibraryCase, LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
-from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.relation import Relation
+from ...mechanisms.specimen import Specimen, claim_of
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
 from ..canaries.score_audit import concluded
 from ..canaries.training_audit import audit_training, is_training
@@ -45,6 +44,7 @@ from ..spaces.schema import pairs_of
 from ..spaces.sequences import examples_of
 from ..verdicts.verdict import Result
 from .canary_requests import given_scores, given_training
+from .catalogues import library_entry_of
 from .request import Request
 from .targets import MechanismError, losses_given_once, parse_parameters, relation_functions, resolve
 
@@ -85,7 +85,7 @@ class Task(Request):
 
     def completed(self) -> Task:
         """Return the task with what an entry of the libraries' catalogue says of its randomness and its time."""
-        entry = library_entries().get(self.target)
+        entry = library_entry_of(self.target)
         if entry is None:
             return self
         own = self.call_limit is None and not self._given_inputs()

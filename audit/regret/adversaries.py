@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...learners.catalogue.entries import Entry, Setting
+from ...learners.entry import Entry, Setting
 from ...learners.problems.losses import LOSS_SETS, Family, Linear, Loss, Quadratic, check_lipschitz
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import must_be, must_be_one_of
 from ...learners.blame import name_of
-from ...learners.catalogue.entries import RegretClaim, Setting
 from ...learners.checks import check_whole
+from ...learners.entry import RegretClaim, Setting
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import LearnerError
 from ...learners.scalar import arms_of

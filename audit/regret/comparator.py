@@ -11,7 +11,6 @@ import numpy as np
 from ...errors import hinted
 from ...learners.abilities import inward
 from ...learners.blame import name_of
-from ...learners.leaders.private_bandit import NoisyOco
 from ...learners.problems.advice import Advice
 from ...learners.problems.domains import LinearMinimiser
 from ...learners.problems.losses import feedback
@@ -60,7 +59,7 @@ def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[floa
     """Return bounds on the total loss of a run; None where the points may leave the domain or nothing is known."""
     # A learner that smooths its points plays so far outside its domain.
     reach = getattr(learner, "zeta", None) if points else None
-    if points and hasattr(learner, "oracle") and reach is None and not isinstance(learner, NoisyOco):
+    if points and hasattr(learner, "oracle") and reach is None:
         return None
     domain = domain_of(learner) if points else None
     if all(isinstance(loss, np.ndarray) for loss in losses):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...learners.blame import blaming
-from ...learners.catalogue.entries import Entry, RegretClaim, Setting
+from ...learners.entry import Entry, RegretClaim, Setting
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import as_learner, plays_run_by_run
 from ..execution.execution import IN_PROCESS, Budget, Execution

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...learners.blame import raised
-from ...mechanisms.libraries.entry import LibraryEntry
+from ...mechanisms.library_entry import LibraryEntry
 from ...mechanisms.relation import Relation
 from ..play.data import key_of
 from ..play.rounds import RoundRelation, as_sequence

@@ -9,10 +9,6 @@ import numpy as np
 
 from ...learners.abilities import is_ours, owns
 from ...learners.paths import CONSTANT, Paths
-from ...mechanisms.discrete import DiscreteLaplace
-from ...mechanisms.one_shot.classic import OneShot
-from ...mechanisms.one_shot.concentrated import AnalyticGaussian, Concentrated
-from ...mechanisms.one_shot.randomised_response import OneTimeRappor
 from ..play.pairs import Pair
 from .costs import Cost
 
@@ -52,8 +48,8 @@ def branches(target: Any, pair: object) -> Branches:
     """
     if not is_ours(target):
         return SAMPLED
-    if isinstance(target, OneShot | OneTimeRappor | DiscreteLaplace | Concentrated | AnalyticGaussian):
-        return _declared(CONSTANT)  # inputs are functions of the data: no output enters one
+    if getattr(target, "constant_inputs", False):
+        return _declared(CONSTANT)
     if not isinstance(pair, Pair) or not owns(target, "paths"):
         return SAMPLED
     declared = target.paths(pair.left[pair.t0], pair.right[pair.t0], pair.t0)

@@ -16,8 +16,7 @@ from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.gaussian_dp import GDP, gaussian_epsilon
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.renyi import RDP, ZCDP
-from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, Projected
-from ...mechanisms.one_shot.classic import Exponential
+from ...mechanisms.noise import Exponential, Gaussian, L2Laplace, Laplace, Projected
 from ...mechanisms.privacy_loss import STEPS, PrivacyLoss
 from .libraries import Mapped
 from .tape import Call, scale_of

@@ -9,10 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.leaders.ftpl import Ftpl
-from ...learners.leaders.ftrl import Ftrl
-from ...learners.leaders.pftal import Pftal
-from ...learners.leaders.private_bandit import NoisyOco
 from ...learners.problems.losses import Linear, loss_set
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
@@ -286,7 +282,7 @@ def _extremes(learner: Learner, claim: Claim, pair: Pair) -> Sequence[tuple[Line
     """Return the extreme pairs of losses of one round; none where they are not known."""
     n, opposite = learner.arms, 0.0 if claim.neighbours == "zero-out" else -1.0
     if claim.losses == "lipschitz":
-        if not isinstance(learner, Pftal):  # gradients are at most 1 long, in any direction
+        if getattr(learner, "summands", "") != "gradients":  # gradients are at most 1 long, in any direction
             return []
         # The longest in L2, and in L1, the norm of Laplace noise.
         slopes = [np.eye(n)[0], np.full(n, n**-0.5)]
@@ -295,7 +291,7 @@ def _extremes(learner: Learner, claim: Claim, pair: Pair) -> Sequence[tuple[Line
         return []
     rows = differing_losses(claim, n)
     if claim.losses in ("l1-ball", "l2-ball"):  # a node's cost is the same along every axis
-        axes = np.eye(n)[:1] if isinstance(learner, Ftrl | Ftpl | NoisyOco) else np.eye(n)
+        axes = np.eye(n)[:1] if getattr(learner, "summands", "") == "losses" else np.eye(n)
         rows = [*rows, *((axis, opposite * axis) for axis in axes)]
     points = getattr(getattr(learner, "inner", None), "points", None)
     return rows if points is None else rows + [pair for p in points.T for pair in _along(p, claim)]

@@ -22,8 +22,9 @@ from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.plans.plan import MISS, REPORT_ALPHA, case_task
 from overclaim.audit.search.exact_search import find_exactly
 from overclaim.audit.spaces.loss_choices import alphabet_of
-from overclaim.learners.catalogue.entries import Case, Entry, entries
+from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.catalogue.exact_laws import key_of
+from overclaim.learners.entry import Case, Entry
 
 MODULE = Path(__file__).resolve().parents[2] / "learners" / "catalogue" / "exact_laws.py"
 #: The deltas of a profile, the largest first: its epsilons increase.

@@ -20,7 +20,8 @@ from overclaim.benchmarks import tables
 from overclaim.benchmarks.speed.speed import one_differs
 from overclaim.benchmarks.tables import Rows
 from overclaim.learners import BatchedLaplace, Exp3
-from overclaim.learners.catalogue.entries import Entry, lookup
+from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.entry import Entry
 from overclaim.learners.leaders.pftal import Pftal
 from overclaim.mechanisms.claim import Claim
 

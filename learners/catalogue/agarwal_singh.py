@@ -14,6 +14,7 @@ from ..bandits.exp2_hypercube import HypercubeExp2
 from ..bandits.exp3 import Exp3
 from ..bandits.scrible import Scrible
 from ..conversions.reduction import BanditReduction
+from ..entry import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
 from ..leaders.ftpl import LOGARITHMS, Ftpl, gaussian_sigma, least_sigma, published_sigma, read_in, regret_sigma
 from ..leaders.ftrl import Ftrl
 from ..probes.threshold import Threshold
@@ -30,7 +31,6 @@ from .bounds.agarwal_singh import (
     perturbed_bound,
     scrible_sizes,
 )
-from .entries import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
 
 
 def reached(setting: Setting, whole: bool) -> int:

@@ -11,6 +11,7 @@ from ...mechanisms.noise import Gaussian
 from ..bandits.exp3 import Exp3
 from ..checks import check_delta
 from ..conversions.reduction import BanditReduction, GaussianReduction
+from ..entry import Case, Entry, RegretClaim, Setting, Whose
 from ..leaders.ftpl import gaussian_sigma
 from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
@@ -24,7 +25,6 @@ from .agarwal_singh import (
     reduction_threshold,
 )
 from .bounds.agarwal_singh import exp2_bound, scrible_ball_bound, scrible_bound, scrible_simplex_bound
-from .entries import Case, Entry, RegretClaim, Setting, Whose
 
 
 def gaussian_noise(setting: Setting) -> Gaussian:

@@ -18,13 +18,13 @@ from ..bandits.htinf import SIGMA, Htinf
 from ..checks import check_batch
 from ..conversions.batched import BatchedLaplace
 from ..conversions.expert_advice import ExpertAdvice
+from ..entry import Case, Entry, RegretClaim, Setting, Whose, WhoseReading
 from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
 from ..problems.advice import Advice, graded_advice
 from ..problems.losses import Linear, Switch
 from ..protocol import Learner
 from . import statements as said
-from .entries import Case, Entry, RegretClaim, Setting, Whose, WhoseReading
 
 
 def conversion(setting: Setting, inner: Learner, batch: int) -> BatchedLaplace:

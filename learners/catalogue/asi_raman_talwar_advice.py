@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..bandits.htinf import SIGMA, Htinf
 from ..conversions.expert_advice import ExpertAdvice
+from ..entry import Case, Entry, RegretClaim, Setting, Whose
 from ..probes.agreed_advice import AgreedAdvice
 from . import statements as said
 from .asi_raman_talwar import (
@@ -18,7 +19,6 @@ from .asi_raman_talwar import (
     hidden,
     htinf_bound,
 )
-from .entries import Case, Entry, RegretClaim, Setting, Whose
 
 
 def experts_batched_htinf(

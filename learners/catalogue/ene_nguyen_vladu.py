@@ -11,11 +11,11 @@ from ...mechanisms.measures.gaussian_dp import gaussian_mu
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..checks import check_delta
+from ..entry import Case, Entry, RegretClaim, Setting, Whose
 from ..leaders.private_bandit import PrivateBandit, batch_rounds, sampling_radius
 from ..problems.domains import L1Ball, L2Ball, LinearOracle, LInfBall, ProbabilitySimplex
 from ..problems.losses import Linear
 from . import statements as said
-from .entries import Case, Entry, RegretClaim, Setting, Whose
 
 DOMAINS: dict[str, Callable[[int], LinearOracle]] = {
     "l1-ball": L1Ball,

@@ -13,6 +13,7 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Gaussian, Laplace, scale_of
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
+from ..entry import Case, Entry, RegretClaim, Setting, WhoseReading, WhoseSums
 from ..leaders.doubling import Doubling
 from ..leaders.ftpl import Ftpl, gaussian_sigma, least_sigma
 from ..leaders.ftrl import Ftrl
@@ -23,7 +24,6 @@ from ..problems.domains import Cube, L2Ball, LinearOracle
 from ..protocol import Learner
 from . import statements as said
 from .ene_nguyen_vladu import PAPER, REPAIRED, private_bandit_laplace, regret_laplace, released_levels, slope_pair
-from .entries import Case, Entry, RegretClaim, Setting, WhoseReading, WhoseSums
 
 #: In diameters: a response may take 4 / precision^2 calls of the oracle.
 LEAST_PRECISION = 1e-2

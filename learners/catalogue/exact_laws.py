@@ -5,7 +5,7 @@ Written by `benchmarks/catalogue/exact_laws.py`. A row that is not in the table 
 
 from __future__ import annotations
 
-from .entries import Case, Entry
+from ..entry import Case, Entry
 
 
 def key_of(entry: Entry, case: Case) -> str:

@@ -9,12 +9,12 @@ from ...errors import must_be
 from ...mechanisms.noise import L2Laplace, Laplace
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
+from ..entry import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
 from ..leaders.ftrl import Ftrl
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.domains import Ball, L2Ball
 from ..problems.losses import TOLERANCE
 from . import statements as said
-from .entries import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
 
 #: The strong convexity of the adversary's losses. Small: all but the sign of a noisy sum is then clipped away, but the
 #: gradients at the start come near the Lipschitz bound.

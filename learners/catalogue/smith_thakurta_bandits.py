@@ -6,12 +6,12 @@ import math
 
 from ...mechanisms.noise import L2Laplace
 from ...mechanisms.parameters import check_positive
+from ..entry import Case, Entry, RegretClaim, Setting, WhoseReading
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
 from ..problems.domains import L2Ball, ProbabilitySimplex, Projection
 from ..problems.losses import Adaptive, Linear, Loss, Quadratic, Switch
 from .bounds.agarwal_singh import l2_norm
-from .entries import Case, Entry, RegretClaim, Setting, WhoseReading
 from .smith_thakurta import (
     BANDIT_OUTPUTS,
     BANDIT_SUMS,

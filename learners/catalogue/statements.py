@@ -7,17 +7,6 @@ from __future__ import annotations
 
 from ...mechanisms.statement import Statement
 
-#: Whose claim a case is. `theorem`: a numbered statement of the paper, in its own parameters, loss set, neighbours and
-#: output. `proof`: a quantity that a proof calls private, though the algorithm does not output it. `computed`: a
-#: theorem that a computed law refutes where no affordable number of runs does. `reading`: it depends on how the paper
-#: is read, where a formula, a base or a constant is open. `variant`: the paper's algorithm outside its assumptions, or
-#: under another relation of neighbours. `control`: nobody's claim.
-STANDINGS = ("theorem", "proof", "computed", "reading", "variant", "control")
-#: The standings of what is printed in a paper, and those that need its words.
-PUBLISHED = ("theorem", "proof")
-QUOTED = (*PUBLISHED, "computed")
-
-
 _AGARWAL_SINGH = "Agarwal & Singh 2017"
 _SMITH_THAKURTA = "Smith & Thakurta 2013"
 _ASI_RAMAN_TALWAR = "Asi, Raman & Talwar 2025"

@@ -8,7 +8,7 @@ from ...errors import must_be
 from ..bandits.exp3 import Exp3
 from ..checks import check_batch, check_fraction
 from ..conversions.batched import MiniBatch
-from .entries import Case, Entry, Setting
+from ..entry import Case, Entry, Setting
 
 
 def exp3_minibatch(

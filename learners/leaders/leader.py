@@ -11,7 +11,7 @@ from ...mechanisms.tree import Tree, TreeState, nodes_holding
 from ...mechanisms.view import ACTIONS, View
 from ..checks import check_rounds
 from ..laws import Law, Losses, Neighbours, law_of_shifts
-from ..paths import Paths, if_linear
+from ..paths import Paths, Summands, if_linear
 from ..protocol import Actions, FeedbackKind
 
 
@@ -32,6 +32,8 @@ class Leader:
     feedback: FeedbackKind = "full"
     #: The noisy prefix sums are a sequence of Algorithm 2, whole.
     publishes: ClassVar[bool] = True
+    #: What a node adds up.
+    summands: ClassVar[Summands] = "losses"
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)

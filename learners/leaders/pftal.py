@@ -17,7 +17,7 @@ from ...mechanisms.tree import Tree, TreeState, nodes_holding
 from ...mechanisms.view import ACTIONS, View
 from ..checks import check_rounds
 from ..laws import Law, Losses, Neighbours, NotEnumerableError, OutcomeLaw, Score, law_of_shifts
-from ..paths import CONSTANT, Paths, slope_between
+from ..paths import CONSTANT, Paths, Summands, slope_between
 from ..problems.domains import Projection, signs
 from ..problems.extremes import ExtremeLosses
 from ..problems.loss_classes import ConvexClass
@@ -238,6 +238,8 @@ class Pftal(_Leader):
     """
 
     feedback: FeedbackKind = "full"
+    #: What a node adds up, at the played points.
+    summands: ClassVar[Summands] = "gradients"
 
     def act(self, state: PftalState, draws: Draws) -> Floats:
         """Return the next point, (dim, runs)."""

@@ -17,7 +17,7 @@ from ...mechanisms.tree import Tree, TreeState, nodes_holding
 from ...mechanisms.view import ACTIONS, View
 from ..checks import check_rounds
 from ..laws import GaussianLaw, Law, Losses, Neighbours, NotEnumerableError, Score, values_at
-from ..paths import Paths, if_linear
+from ..paths import Paths, Summands, if_linear
 from ..problems.domains import LinearOracle
 from ..problems.extremes import ExtremeLosses
 from ..problems.loss_classes import ConvexClass
@@ -137,6 +137,8 @@ class NoisyOco:
     stale: bool = False
     feedback: FeedbackKind = "full"
     plays: ClassVar[PlayKind] = "points"
+    #: What a node adds up: the gradients that it is told, which are loss vectors.
+    summands: ClassVar[Summands] = "losses"
     #: How far points lie out of the domain.
     zeta: ClassVar[float] = 0.0
 

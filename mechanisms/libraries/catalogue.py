@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from ..library_entry import LibraryEntry
 from . import dpmm, jax_privacy, mabwiser, opacus, opendp, pipeline_dp, pydp, river
 from .diffprivlib import mechanisms, models, tools
-from .entry import LibraryEntry
 from .smartnoise import sql, synth
 
 #: What the names of entries begin with.

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..claim import Claim
+from ..library_entry import Library, LibraryEntry, Mechanism
 from ..measures.gaussian_dp import GDP
-from .entry import Library, LibraryEntry, Mechanism
 
 LIBRARY = Library(name="jax_privacy", distribution="jax_privacy", version="2.0.0", module="jax_privacy", needs="jax")
 

@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from ..claim import Claim
-from .entry import Library, LibraryEntry, Mechanism
+from ..library_entry import Library, LibraryEntry, Mechanism
 
 _OURS = (
     "Each reward in [0, 1] gets Laplace noise of scale 1 before the bandit sees it: what it learns is (1, 0)-private."

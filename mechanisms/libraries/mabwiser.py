@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .entry import Library, LibraryEntry, Mechanism, quietly
+from ..library_entry import Library, LibraryEntry, Mechanism, quietly
 from .local_noise import local_noise, noisy_rewards
 
 LIBRARY = Library(name="mabwiser", distribution="mabwiser", version="2.7.4", module="mabwiser")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..claim import Claim
-from .entry import Finding, Library, LibraryEntry, Mechanism, Strategy, quietly
+from ..library_entry import Finding, Library, LibraryEntry, Mechanism, Strategy, quietly
 
 LIBRARY = Library(name="opacus", distribution="opacus", version="1.6.0", module="opacus", needs="torch")
 #: Of noise multiplier 1: what the accountant that `PrivacyEngine` takes by default, `PRVAccountant`, says after one step

@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from ..claim import Claim
+from ..library_entry import Finding, Library, LibraryEntry, Mechanism, Near, Strategy
 from ..measures.renyi import ZCDP
-from .entry import Finding, Library, LibraryEntry, Mechanism, Near, Strategy
 
 LIBRARY = Library(name="opendp", distribution="opendp", version="0.16.0", module="opendp.prelude")
 

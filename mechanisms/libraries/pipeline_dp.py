@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from ..claim import Claim
-from .entry import Library, LibraryEntry, Mechanism, Strategy, quietly
+from ..library_entry import Library, LibraryEntry, Mechanism, Strategy, quietly
 
 LIBRARY = Library(name="pipeline_dp", distribution="pipeline-dp", version="0.3.1", module="pipeline_dp")
 _PARTITIONS = ["a", "b"]

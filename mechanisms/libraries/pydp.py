@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 
 from ..claim import Claim
-from .entry import Library, LibraryEntry, Mechanism, Near, Strategy
+from ..library_entry import Library, LibraryEntry, Mechanism, Near, Strategy
 
 LIBRARY = Library(name="pydp", distribution="python-dp", version="1.1.5", module="pydp")
 _BOUNDS: dict[str, object] = {"lower_bound": 0.0, "upper_bound": 1.0}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .entry import Library, LibraryEntry, Mechanism
+from ..library_entry import Library, LibraryEntry, Mechanism
 from .local_noise import local_noise, noisy_rewards
 
 LIBRARY = Library(name="river", distribution="river", version="0.26.1", module="river")

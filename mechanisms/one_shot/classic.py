@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...errors import must_be
 from ..draws import Draws, Floats
-from ..noise import Laplace
+from ..noise import Exponential, Laplace
 from ..parameters import check_positive
 from ..weakening import NoNoiseError
 
@@ -50,18 +50,6 @@ def column(data: Data) -> Floats:
 
 
 @dataclass(frozen=True)
-class Exponential:
-    """Noise on one side only, of which no shift is private: it bounds no ratio."""
-
-    scale: float
-
-    def sample(self, shape: tuple[int, ...], draws: Draws) -> Floats:
-        """Return draws by inverse distribution function."""
-        noise: Floats = -self.scale * np.log1p(-draws.uniform(shape))
-        return noise
-
-
-@dataclass(frozen=True)
 class OneShot:
     """What these mechanisms share: the epsilon that sets their noise.
 
@@ -73,6 +61,8 @@ class OneShot:
 
     epsilon: float = 1.0
     batched: ClassVar[bool] = True
+    #: Inputs of noise calls are functions of the data: no output enters one.
+    constant_inputs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)

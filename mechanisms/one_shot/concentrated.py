@@ -58,6 +58,8 @@ class Concentrated:
 
     rho: float = 0.5
     batched: ClassVar[bool] = True
+    #: Inputs of noise calls are functions of the data: no output enters one.
+    constant_inputs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive("rho", self.rho)
@@ -156,6 +158,8 @@ class AnalyticGaussian:
     epsilon: float = 1.0
     delta: float = 0.01
     batched: ClassVar[bool] = True
+    #: Inputs of noise calls are functions of the data: no output enters one.
+    constant_inputs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)

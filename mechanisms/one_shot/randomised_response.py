@@ -63,6 +63,8 @@ class OneTimeRappor:
     size: int = 20
     f: float = 0.95
     batched: ClassVar[bool] = True
+    #: Inputs of noise calls are functions of the data: no output enters one.
+    constant_inputs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("hashes", self.hashes)

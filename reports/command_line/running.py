@@ -113,7 +113,7 @@ def run_plan(
     """
     from ...audit.plans.audited_files import audited_files
     from ...audit.plans.regret_tasks import not_measured
-    from ...audit.regret.false_regret_statements import false_utility_claims
+    from ..false_regret_statements import false_utility_claims
     from ..record import run_record
 
     identity = audited_files(plan)

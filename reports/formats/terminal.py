@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from ...learners.catalogue.entries import Entry
-from ...learners.catalogue.statements import STANDINGS
-from ...mechanisms.libraries.entry import LibraryEntry
-from ...mechanisms.one_shot.zoo import Specimen
+from ...learners.entry import STANDINGS, Entry
+from ...mechanisms.library_entry import LibraryEntry
+from ...mechanisms.specimen import Specimen
 from ..reading import level, lower, verdict_of
 from ..record_types import ClaimRecord
 from ..status import Status

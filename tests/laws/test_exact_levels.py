@@ -13,7 +13,8 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Threshold
-from overclaim.learners.catalogue.entries import Setting, lookup
+from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.entry import Setting
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile

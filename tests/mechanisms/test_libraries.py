@@ -16,7 +16,7 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.audit.spaces.drawing import draw
 from overclaim.audit.spaces.neighbours import neighbours_of
 from overclaim.mechanisms.libraries.catalogue import library_entries
-from overclaim.mechanisms.libraries.entry import Library, LibraryCase, MissingLibraryError
+from overclaim.mechanisms.library_entry import Library, LibraryCase, MissingLibraryError
 from overclaim.mechanisms.relation import relation_names
 from overclaim.reports.command_line.cli import main
 
@@ -119,7 +119,7 @@ def test_a_library_in_another_version_is_not_audited_under_the_words_of_the_quot
     """As OpenDP is in the environments of SmartNoise and dpmm, which need older versions than the catalogue quotes."""
     monkeypatch.setattr(Library, "is_installed", property(lambda _: True))
     versions = {"opendp": "0.14.2"}
-    monkeypatch.setattr("overclaim.mechanisms.libraries.entry._installed", lambda name: versions.get(name, ""))
+    monkeypatch.setattr("overclaim.mechanisms.library_entry._installed", lambda name: versions.get(name, ""))
     plan = libraries_plan()
     others = {entry.package.name for entry in ENTRIES.values()} - {"opendp"}
     assert {task.target.split("/")[1] for task in plan.tasks} == others

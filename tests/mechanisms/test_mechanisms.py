@@ -18,7 +18,8 @@ from overclaim.mechanisms.one_shot.sparse_vector import (
     SparseVector2,
     SparseVector3ReleasesValue,
 )
-from overclaim.mechanisms.one_shot.zoo import patterns, zoo
+from overclaim.mechanisms.one_shot.zoo import zoo
+from overclaim.mechanisms.specimen import patterns
 
 FALSE_ALARM = 1e-6
 RUNS = 40_000

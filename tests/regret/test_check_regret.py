@@ -17,7 +17,8 @@ from overclaim.audit.regret.check_regret import OpenBoundError, audit_own_bound,
 from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS, VIOLATED
 from overclaim.learners import Exp3
-from overclaim.learners.catalogue.entries import Setting, entries, lookup
+from overclaim.learners.catalogue.entries import entries, lookup
+from overclaim.learners.entry import Setting
 from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.planted.planted_regret import Wrapped
 from overclaim.learners.problems.domains import EntropySimplex

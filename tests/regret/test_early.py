@@ -11,7 +11,7 @@ from overclaim.audit.regret.measurement import ANYTIME
 from overclaim.audit.regret.regret_audit import FIRST_LOOK, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VIOLATED
 from overclaim.learners import Exp3
-from overclaim.learners.catalogue.entries import RegretClaim, Setting
+from overclaim.learners.entry import RegretClaim, Setting
 
 UNIFORM = Exp3(arms=2, eta=1e-12, gamma=1.0)
 EARLY = Budget(runs=2000, stop="early")

@@ -10,7 +10,8 @@ from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.learners import Exp3
-from overclaim.learners.catalogue.entries import Setting, lookup
+from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.entry import Setting
 from overclaim.learners.problems.losses import LOSS_SETS, Linear, Switch
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim

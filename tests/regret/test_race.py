@@ -17,7 +17,8 @@ from overclaim.audit.regret.measurement import PILOT_SHARE, RACED, play_raced
 from overclaim.audit.regret.regret_audit import audit_regret, says_something
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VIOLATED
 from overclaim.learners import Exp3
-from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
+from overclaim.learners.catalogue.entries import entries, lookup
+from overclaim.learners.entry import RegretClaim, Setting
 from overclaim.learners.scalar import as_learner
 from overclaim.tests.support.command_line import overclaim as command
 

@@ -10,7 +10,6 @@ import pytest
 from overclaim.audit.execution.execution import Budget, Execution
 from overclaim.audit.regret import comparator as hindsight
 from overclaim.audit.regret.adversaries import adversaries
-from overclaim.audit.regret.false_regret_statements import regret_on_random_signs, walk_interval
 from overclaim.audit.regret.growth import default_horizons, growth
 from overclaim.audit.regret.measurement import BETTING, NORMAL, Regret
 from overclaim.audit.regret.regret_audit import audit_regret
@@ -24,10 +23,12 @@ from overclaim.audit.regret.verdicts import (
     judge_growth,
 )
 from overclaim.learners import Exp3, Ftrl, Threshold
-from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
+from overclaim.learners.catalogue.entries import entries, lookup
+from overclaim.learners.entry import RegretClaim, Setting
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.problems.losses import LOSS_SETS
 from overclaim.mechanisms.noise import Laplace
+from overclaim.reports.false_regret_statements import regret_on_random_signs, walk_interval
 from overclaim.tests.support.regret import measure
 
 UNIFORM = Exp3(arms=2, eta=1e-12, gamma=1.0)

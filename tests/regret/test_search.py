@@ -16,7 +16,8 @@ from overclaim.audit.regret.block_sequences import BlockSequence, equal_blocks
 from overclaim.audit.regret.regret_audit import SEARCH_RESULT, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, VIOLATED
 from overclaim.learners import Exp3, Threshold
-from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
+from overclaim.learners.catalogue.entries import entries, lookup
+from overclaim.learners.entry import RegretClaim, Setting
 from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.planted.planted_regret import FlippedSign, ForgetsAfterHalf, Wrapped
 from overclaim.learners.problems.domains import EntropySimplex

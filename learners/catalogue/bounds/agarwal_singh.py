@@ -13,10 +13,10 @@ from scipy.special import comb, gammaincc
 from ....mechanisms.noise import deviation_of, scale_of
 from ....mechanisms.tree import depth
 from ...conversions.reduction import BanditReduction
+from ...entry import Setting
 from ...leaders.ftpl import Ftpl
 from ...leaders.ftrl import Ftrl
 from ...problems.domains import Cube
-from ..entries import Setting
 
 # The loss sets' norms. Every diameter is the norm times `setting.range`: 1 on [0, 1], 2 on symmetric sets.
 

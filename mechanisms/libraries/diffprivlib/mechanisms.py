@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...claim import Claim
-from ..entry import Finding, LibraryEntry, Mechanism, Near, Strategy, quietly
+from ...library_entry import Finding, LibraryEntry, Mechanism, Near, Strategy, quietly
 from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
 
 _APPROXIMATE = Claim(epsilon=1.0, delta=0.01)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...claim import Claim
-from ..entry import Library, Mechanism, quietly
+from ...library_entry import Library, Mechanism, quietly
 
 LIBRARY = Library(
     name="diffprivlib",

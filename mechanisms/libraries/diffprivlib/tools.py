@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..entry import Finding, LibraryEntry, Mechanism, Strategy
+from ...library_entry import Finding, LibraryEntry, Mechanism, Strategy
 from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, accounted_alone, hundredths, random_state
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 
 from ...claim import Claim
-from ..entry import Finding, Library, LibraryEntry, Mechanism, Strategy, quietly
+from ...library_entry import Finding, Library, LibraryEntry, Mechanism, Strategy, quietly
 
 LIBRARY = Library(
     name="smartnoise-sql",

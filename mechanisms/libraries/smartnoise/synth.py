@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from ...claim import Claim
-from ..entry import Finding, Library, LibraryEntry, Mechanism, quietly
+from ...library_entry import Finding, Library, LibraryEntry, Mechanism, quietly
 from .sql import TRACKER
 
 LIBRARY = Library(

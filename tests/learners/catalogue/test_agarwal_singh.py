@@ -16,7 +16,8 @@ from overclaim.audit.spaces.families import first_round
 from overclaim.audit.spaces.loss_choices import linear_alphabet
 from overclaim.learners.catalogue import agarwal_singh
 from overclaim.learners.catalogue.bounds import agarwal_singh as agarwal_singh_bounds
-from overclaim.learners.catalogue.entries import Setting, lookup
+from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.entry import Setting
 from overclaim.learners.leaders.ftpl import Ftpl, gaussian_sigma, published_sigma
 from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simplex

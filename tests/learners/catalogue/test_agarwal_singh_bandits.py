@@ -17,8 +17,8 @@ from overclaim.audit.play.transcripts import play
 from overclaim.learners.bandits.exp3 import Exp3
 from overclaim.learners.catalogue import agarwal_singh_bandits
 from overclaim.learners.catalogue.bounds import agarwal_singh as agarwal_singh_bounds
-from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.conversions.reduction import BanditReduction, GaussianReduction
+from overclaim.learners.entry import Setting
 from overclaim.learners.probes.threshold import Threshold
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon

@@ -10,7 +10,7 @@ from overclaim.audit.play.transcripts import play
 from overclaim.audit.spaces.families import first_round
 from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.learners.catalogue import ene_nguyen_vladu
-from overclaim.learners.catalogue.entries import Setting
+from overclaim.learners.entry import Setting
 from overclaim.learners.leaders.doubling import Doubling
 from overclaim.learners.leaders.private_bandit import SMALL, NoisyOco, PrivateBandit, conditional_gradient
 from overclaim.learners.problems.combinatorial import Paths, SpanningTrees

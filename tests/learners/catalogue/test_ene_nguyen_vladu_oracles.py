@@ -10,7 +10,7 @@ import pytest
 from overclaim import Claim, Pair, falsify
 from overclaim.audit.play.transcripts import play
 from overclaim.learners.catalogue import ene_nguyen_vladu, ene_nguyen_vladu_oracles
-from overclaim.learners.catalogue.entries import Setting
+from overclaim.learners.entry import Setting
 from overclaim.learners.leaders.doubling import Doubling
 from overclaim.learners.leaders.private_bandit import NoisyOco, conditional_gradient
 from overclaim.learners.problems.domains import ProbabilitySimplex

@@ -15,7 +15,7 @@ from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.audit.statistics.event_rule import choose_by_labels
 from overclaim.audit.statistics.events import certify, count
 from overclaim.learners.catalogue import smith_thakurta
-from overclaim.learners.catalogue.entries import Setting
+from overclaim.learners.entry import Setting
 from overclaim.learners.leaders.pftal import BanditPftal, Pftal
 from overclaim.learners.leaders.pftal_law import ActionLikelihood, _distinct_columns
 from overclaim.learners.problems.domains import L2Ball, LInfBall

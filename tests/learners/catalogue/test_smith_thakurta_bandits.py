@@ -9,7 +9,7 @@ import pytest
 from overclaim import Claim, Pair, falsify
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.learners.catalogue import smith_thakurta_bandits
-from overclaim.learners.catalogue.entries import Setting
+from overclaim.learners.entry import Setting
 from overclaim.learners.problems.centred_simplex import CentredSimplex
 from overclaim.learners.problems.domains import ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear

@@ -17,8 +17,8 @@ from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.plans.plan import literature
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
-from overclaim.learners.catalogue.entries import Case, Setting, entries, lookup
-from overclaim.learners.catalogue.statements import PUBLISHED
+from overclaim.learners.catalogue.entries import entries, lookup
+from overclaim.learners.entry import PUBLISHED, Case, Setting
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.statement import Statement

@@ -8,19 +8,21 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from ...errors import must_be
-from ...learners.catalogue.bounds.agarwal_singh import expected_size
-from ...learners.protocol import Actions, Learner
-from ...mechanisms.draws import Draws, Floats, Purpose, Stage
-from ...mechanisms.tree import depth
-from ..play.transcripts import play_rounds
-from ..statistics.bounds.betting import mean_interval
-from ..statistics.digits import at_least
+from ..audit.play.transcripts import play_rounds
+from ..audit.statistics.bounds.betting import mean_interval
+from ..audit.statistics.digits import at_least
+from ..errors import must_be
+from ..learners.bandits.exp3 import Exp3
+from ..learners.catalogue.bounds.agarwal_singh import expected_size
+from ..learners.catalogue.entries import lookup
+from ..learners.protocol import Actions, Learner
+from ..mechanisms.draws import Draws, Floats, Purpose, Stage
+from ..mechanisms.tree import depth
 
 #: Draws of random signs: no measurement has this label.
 _SIGNS = 3_000_000
 #: How a Python expression of this module is evaluated again.
-_REPLAY = 'python -c "from overclaim.audit.regret.false_regret_statements import {0}; print({0}{1})"'
+_REPLAY = 'python -c "from overclaim.reports.false_regret_statements import {0}; print({0}{1})"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +118,6 @@ def one_dimension(rounds: int, epsilon: float = 1.0) -> tuple[float, tuple[float
 
 
 def _constant_of_theorem_3_4(rounds: int = 1024, runs: int = 20_000, alpha: float = 0.01) -> UtilityClaim:
-    from ...learners.catalogue.entries import lookup
-
     entry = lookup("agarwal-singh/ftrl-ball")
     learner = entry.build(entry.setting(rounds=rounds, arms=1, epsilon=math.inf))
     regrets = regret_on_random_signs(learner, rounds, runs)
@@ -250,8 +250,6 @@ def _rate_of_theorem_4_1(arms: int = 10, rounds: int = 10**12, epsilon: float = 
 
 
 def _trivial_bound(rounds: int = 8, arms: int = 10) -> UtilityClaim:
-    from ...learners.bandits.exp3 import Exp3
-
     losses = np.where(np.arange(arms) < arms - 1, 1.0, -1.0)
     uniform = Exp3(arms=arms, eta=1e-9, gamma=1.0)  # explores in every round
     played = uniform.probabilities(uniform.start(1, Draws(0, Stage.REGRET)))[:, 0]

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import hinted
-from ..claim import Claim
-from ..statement import Statement
+from ..errors import hinted
+from .claim import Claim
+from .statement import Statement
 
 #: Of a library's claim: what its documentation says, or what we read where it says nothing of the relation.
 STANDINGS = ("documented", "reading")

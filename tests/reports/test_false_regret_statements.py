@@ -7,8 +7,8 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from overclaim.audit.regret.false_regret_statements import false_utility_claims, one_dimension, walk_interval
 from overclaim.reports.command_line.cli import main
+from overclaim.reports.false_regret_statements import false_utility_claims, one_dimension, walk_interval
 
 
 @pytest.mark.slow(reason="ten seconds; `make audit` searches for the same witnesses")
