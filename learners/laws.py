@@ -2,7 +2,8 @@
 
 `law(left, right, t0, view, fine)` is the exact law of what a view shows, `score(left, right, t0)` are log-likelihood
 ratios of its actions. `left` and `right` are the losses of both inputs, which differ in round t0 (from 0) alone. An
-audit believes what is the learner's own (`abilities.declares`): a law decides exact values, a score costs power alone.
+audit believes what is the learner's own (`abilities.declares`). A law decides exact values: one that is not ours must
+be of outcomes, which are held against play. A wrong score costs power alone.
 """
 
 from __future__ import annotations

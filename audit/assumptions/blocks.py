@@ -41,6 +41,7 @@ class LearnerBlock(IntEnum):
     ADVERSARY = 20
     DECLARED = 21
     NOISE = 22
+    LAW = 23
     WHOLE = 24
 
 

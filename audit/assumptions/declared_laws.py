@@ -18,8 +18,10 @@ from ...learners.abilities import (
     NoDraws,
     WithoutProbabilities,
     batch_of,
+    decisions,
     draws_to_learn,
     has_probabilities,
+    is_ours,
     knows_releases,
 )
 from ...learners.blame import blaming
@@ -29,6 +31,7 @@ from ...learners.scalar import Scalar
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ...mechanisms.view import ACTIONS, RELEASE, View
+from ..laws.sequences import SUMS, check_enumerable, declared_law_of_arms, index_of
 from ..play.pairs import Pair
 from ..play.transcripts import play
 from .blocks import LearnerBlock, draws_of
@@ -108,14 +111,51 @@ def _held(learner: Learner, pair: Pair, seed: int, rows: object, view: View, *, 
     releases = bool(view.channel) and known and not hasattr(learner, "release_log_density")
     if releases:
         _check_noise(learner, pair, seed, name)
+    law = not view.channel and _check_law(learner, pair, seed, name)
     if not says and batch == 1:
-        return _Held(releases)
+        return _Held(releases or law)
     seen = _watch(learner, pair, rows, seed, says, batch)
     if seen is not None:
         _check_batches(seen.actions, batch, name)
         if says:
             _check_arms(seen, name)
-    return _Held(releases or seen is not None, seen is not None and seen.draws)
+    return _Held(releases or law or seen is not None, seen is not None and seen.draws)
+
+
+def _check_law(learner: Learner, pair: Pair, seed: int, name: str) -> bool:
+    """Hold a learner's arms to the law of their sequences that it declares; return whether it declares one.
+
+    Ours are held to their laws by tests.
+    """
+    try:
+        check_enumerable(learner, pair)
+        law = None if is_ours(learner) else declared_law_of_arms(learner, pair)
+        laws = None if law is None else law.laws()
+    except NotEnumerableError:
+        return False
+    if laws is None:
+        return False
+    batch = batch_of(learner)
+    size = learner.arms ** decisions(pair.rounds, batch)
+    runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // pair.rounds))
+    played = play(learner, pair, draws_of(seed, LearnerBlock.LAW), runs)
+    sequences = index_of(played.actions, learner.arms, batch)
+    needed = np.log(4 * size * len(_EXPONENTS) / FALSE_ALARM)
+    for side, law_of_side in zip((True, False), laws, strict=True):
+        if law_of_side.shape != (size,) or not abs(float(law_of_side.sum()) - 1) < SUMS:
+            raise LearnerError(
+                f"{name}.law must give {size} probabilities that sum to 1: one of each sequence of arms"
+            )
+        seen = np.bincount(sequences[played.left == side], minlength=size)
+        expected = seen.sum() * law_of_side
+        evidence = _log_supermartingale(seen - expected, expected * (1 - law_of_side))
+        if evidence.max() > needed:
+            i = int(evidence.argmax())
+            raise LearnerError(
+                f"{name} plays otherwise than its law says: sequence {i} of arms has probability {law_of_side[i]:.4g} "
+                f"by what it says, but a share of {seen[i] / seen.sum():.4g} of {seen.sum():,} plays"
+            )
+    return True
 
 
 def _offered(learner: Learner, own: bool) -> tuple[bool, int, bool]:

@@ -19,6 +19,7 @@ from ...learners.abilities import (
     has_grid_law,
     has_noiseless_law,
     inward,
+    is_ours,
     owns,
     plays_arms,
 )
@@ -52,6 +53,8 @@ SUMS = 1e-6
 def declared_law(learner: Learner, pair: Pair, view: View = ACTIONS, *, fine: bool = True) -> Law | None:
     """Return the law that a learner declares of what a view shows; None where it declares none.
 
+    Of another author's only one of outcomes is believed, which is held against play (`assumptions.declared_laws`).
+
     Raises
     ------
     NotEnumerableError
@@ -60,7 +63,7 @@ def declared_law(learner: Learner, pair: Pair, view: View = ACTIONS, *, fine: bo
     if not declares(learner, "law"):
         return None
     law: Law | None = cast(HasLaw, learner).law(pair.left, pair.right, pair.t0, view, fine=fine)
-    return law
+    return law if isinstance(law, OutcomeLaw) or is_ours(learner) else None
 
 
 def check_enumerable(learner: Learner, pair: Pair) -> None:
@@ -72,7 +75,7 @@ def check_enumerable(learner: Learner, pair: Pair) -> None:
             "use fewer `rounds`",
         )
     on_grid = has_grid_law(learner) and isinstance(pair.left, np.ndarray)
-    if not (on_grid or has_noiseless_law(learner) or _declared_law(learner, pair)):
+    if not (on_grid or has_noiseless_law(learner) or declared_law_of_arms(learner, pair)):
         raise NotEnumerableError(f"the law of {name_of(learner)}'s actions has no closed form here")
 
 
@@ -98,7 +101,7 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
     check_enumerable(learner, pair)
     if has_noiseless_law(learner):
         return _noiseless_law(learner, pair, True), _noiseless_law(learner, pair, False)
-    declared = _declared_law(learner, pair)
+    declared = declared_law_of_arms(learner, pair)
     if declared is not None:
         return declared.laws()
     worlds = (np.asarray(world, dtype=np.float64).tobytes() for world in (pair.left, pair.right))
@@ -106,7 +109,7 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
     return p, q
 
 
-def _declared_law(learner: Learner, pair: Pair) -> OutcomeLaw | None:
+def declared_law_of_arms(learner: Learner, pair: Pair) -> OutcomeLaw | None:
     """Return the exact law that a learner declares of its sequences of arms; None where it declares none."""
     if not plays_arms(learner):
         return None
