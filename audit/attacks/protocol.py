@@ -6,19 +6,21 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.numerics import rounded
-from ...mechanisms.view import View
-from ..encoding.features import Labels
-from ..play.pairs import Pair
-from ..play.transcripts import Transcripts
-from ..statistics.coupling import Codes
+
+if TYPE_CHECKING:
+    from ...learners.protocol import Learner
+    from ...mechanisms.view import View
+    from ..encoding.features import Labels
+    from ..play.pairs import Pair
+    from ..play.transcripts import Transcripts
+    from ..statistics.coupling import Codes
 
 #: Log odds of a score that knows a run's world, where their mean is taken: one that is wrong costs as much.
 _CERTAIN = 1000.0

@@ -16,7 +16,6 @@ from scipy.special import expit, log_ndtr, ndtr
 from overclaim import Claim, falsify
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.laws.exact import exact_epsilon
-from overclaim.audit.laws.ftrl_law import supremum
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.pairs import Pair
 from overclaim.benchmarks import tables
@@ -69,7 +68,7 @@ def theorem_3_1():
     corners = []
     for t in range(2, 65):
         learner = built("agarwal-singh/ftrl-experts", t)
-        epsilon = supremum(learner, differing(t, (1, -1), (-1, 1)))
+        epsilon = supremum(differing(t, (1, -1), (-1, 1)), learner.noise.scale)
         # As Algorithm 2 has it: log T rounded up.
         corners.append((epsilon * math.log2(t) / depth(t), 1.0, f"T={t}, N=2, losses [-1, 1]"))
     return row("Agarwal & Singh 2017, Theorem 3.1", "T = 2..64, N = 2, any epsilon", "exact, actions", corners)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overclaim.audit.attacks import learner_attacks as attacks
-from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon, release_loss
+from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
@@ -65,7 +65,7 @@ def exp3(arms: int) -> BatchedLaplace:
 
 def of_release(learner: Any, pair: Pair) -> tuple[Floats, Floats, float]:
     """Return the laws of the privacy loss of what is released, and its supremum."""
-    loss = release_loss(learner, pair, pair.rounds - 1)
+    loss = learner.law(pair.left, pair.right, pair.t0, RELEASE)
     return loss.left, loss.right, loss.epsilon(0.0)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
-from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.pair_search import candidates
@@ -23,6 +22,7 @@ from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.entry import Entry
 from overclaim.learners.leaders.pftal import Pftal
+from overclaim.learners.leaders.pftal_law import clipped_laws
 from overclaim.mechanisms.claim import Claim
 
 SHARP = {"eta": 2.0, "gamma": 0.02}
@@ -171,7 +171,6 @@ def true_epsilon(learner: Any, claim: Claim, pair: Pair) -> float:
     """Return the exact epsilon on a pair."""
     if isinstance(learner, Pftal) and claim.surface == "actions":
         laws = clipped_laws(learner, pair, points=512)
-        assert laws is not None
         return epsilon_from_laws(*laws, claim.delta)
     return exact_epsilon(learner, pair, view=claim.view, deltas=(claim.delta,))[claim.delta]
 

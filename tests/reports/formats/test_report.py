@@ -457,8 +457,9 @@ def test_every_exact_attack_is_told_by_its_own_words(record):
 
 def test_a_record_says_whether_its_attack_is_exact(record):
     """Every entry's own attack, as the audit made it."""
-    assert {claim["attack_exact"] for claim in record["claims"]} == {True, False}
-    assert all(bool(claim["attack_reads"]) == claim["attack_exact"] for claim in record["claims"])
+    exact = [claim["attack_exact"] for claim in record["claims"]]
+    assert True in exact
+    assert [bool(claim["attack_reads"]) for claim in record["claims"]] == exact
     assert any(claim["attack_exact"] for claim in record["claims"])
 
 
