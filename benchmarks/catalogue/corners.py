@@ -23,6 +23,7 @@ from overclaim.learners.catalogue.agarwal_singh import exp2_rates
 from overclaim.learners.catalogue.ene_nguyen_vladu import released_levels
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.leaders.ftpl import BASES, LOGARITHMS, published_sigma
+from overclaim.learners.leaders.ftrl_law import supremum
 from overclaim.learners.leaders.private_bandit import batch_rounds
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.tree import depth
