@@ -127,3 +127,14 @@ def test_the_release_keeps_its_schema_and_publishes_what_was_checked():
     assert any(step.get("run") == "make release-check" for step in build["steps"])
     assert publish["permissions"] == {"id-token": "write"}
     assert not any("run" in step for step in publish["steps"])
+
+
+@pytest.mark.lint
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("known = 1", 1), ("def run(told): pass", 1), ("for _one in (): pass", 1), ("known_pairs = seen = 1", 0)],
+)
+def test_a_name_that_says_nothing_fails_lint(tmp_path, code, status):
+    (tmp_path / "room.py").write_text(code)
+    command = [sys.executable, ROOT / ".ci" / "names.py", "--most", "2", tmp_path]
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == status
