@@ -118,7 +118,7 @@ CLAIM, GAME, INPUTS, UNUSUAL, BUDGET, RESULT, EXECUTION, OUTPUT = GROUPS = (
 
 #: Every option of an audit, once: the command line, plans and the plugin derive theirs.
 _TABLE = (
-    Option("target", _NAME),
+    Option("target", _NAME, help="FILE.py:NAME, PACKAGE.MODULE:NAME or a name from overclaim list"),
     Option(
         "epsilon",
         {"type": "number", "minimum": 0},
@@ -208,8 +208,8 @@ _TABLE = (
         marker="a whole number of at least 0",
         group=BUDGET,
     ),
-    Option("protects", _NAME, plan=AT_TOP),
-    Option("alpha", _PROBABILITY, plan=AT_TOP),
+    Option("protects", _NAME, help="Whom the claims protect, as the report says it", plan=AT_TOP),
+    Option("alpha", _PROBABILITY, help="Chance that any true claim is called false [default: 0.01]", plan=AT_TOP),
     Option(
         "confidence",
         _PROBABILITY,
@@ -222,7 +222,7 @@ _TABLE = (
         group=CLAIM,
         rare=True,
     ),
-    Option("expect", {"enum": list(EXPECTATIONS)}, field="expected"),
+    Option("expect", {"enum": list(EXPECTATIONS)}, help="The expected verdict [default: survived]", field="expected"),
     Option(
         "weaken",
         {"anyOf": [_FLAG, _NAME]},
@@ -232,8 +232,8 @@ _TABLE = (
         marker="the name of a parameter, a function, True or False",
         group=RESULT,
     ),
-    Option("untested", {"enum": [ALLOWED]}),
-    Option("note", _TEXT),
+    Option("untested", {"enum": [ALLOWED]}, help="An UNDERPOWERED verdict is as expected, too"),
+    Option("note", _TEXT, help="Words that are printed beside the verdict"),
     Option(
         "set",
         {"type": "object"},
@@ -313,7 +313,7 @@ _TABLE = (
         group=UNUSUAL,
         rare=True,
     ),
-    Option("scores", _NAME),
+    Option("scores", _NAME, help="A file with the scores of canaries, in place of a target"),
     Option(
         "inserted", _NAME, "file", "Scores of inserted canaries, each of a training of its own", "FILE", group=INPUTS
     ),
@@ -347,7 +347,7 @@ _TABLE = (
         group=UNUSUAL,
         rare=True,
     ),
-    Option("regret", _REGRET),
+    Option("regret", _REGRET, help="A bound on the learner's regret, tested beside the claim"),
     Option(
         "pair",
         _ANY,
