@@ -265,6 +265,12 @@ class AuditedResult:
         self.judged = self.judged or name == "verdict"
         return getattr(self.result, name)
 
+    def __copy__(self) -> AuditedResult:
+        return self  # what is required of a copy is required of the result
+
+    def __deepcopy__(self, memo: object) -> AuditedResult:
+        return self
+
     def __repr__(self) -> str:
         return str(self.result)
 

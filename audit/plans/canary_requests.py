@@ -22,7 +22,18 @@ from .score_files import read_canaries, read_sample
 #: What the scores of canaries are given by.
 ONE_OF_BOTH = "give one FILE of scores, or both `inserted` and `held_out`"
 #: What every request says.
-_ABOUT = ("target", "epsilon", "delta", "measure", "budget", "untested", "expected", "note", "blind_spot")
+_ABOUT = (
+    "target",
+    "epsilon",
+    "delta",
+    "measure",
+    "budget",
+    "untested",
+    "expected",
+    "note",
+    "blind_spot",
+    "unmeasured",
+)
 
 
 def given_scores(request: Request) -> CanaryScores:

@@ -95,7 +95,10 @@ class Plan:
 
     def without_blind_spots(self) -> Plan:
         """Return the same plan without the blind spots of what survives."""
-        return replace(self, tasks=tuple(replace(t, weaken=None, blind_spot=False) for t in self.tasks))
+        named = [task.weaken if isinstance(task.weaken, str) else None for task in self.tasks]
+        tasks = zip(self.tasks, named, strict=True)
+        plain = (replace(task, weaken=None, blind_spot=False, unmeasured=parameter) for task, parameter in tasks)
+        return replace(self, tasks=tuple(plain))
 
 
 def literature(seed: int = 0) -> Plan:

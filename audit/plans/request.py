@@ -74,6 +74,7 @@ class Request:
     attributes: str | Sequence[str] | None = None
     weaken: bool | str | None = None
     blind_spot: bool = False
+    unmeasured: str | None = None  # a parameter named by `weaken` whose power is not measured: it must be one
     untested: str | None = None
     expected: str | None = None
     note: str = ""

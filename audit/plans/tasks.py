@@ -26,7 +26,7 @@ from ..canaries.score_audit import concluded
 from ..canaries.training_audit import audit_training, is_training
 from ..execution.execution import IN_PROCESS, Execution
 from ..pipeline.audited import Reader, audited
-from ..pipeline.blind_spot_search import Weakening
+from ..pipeline.blind_spot_search import Weakening, weakening
 from ..pipeline.given import Given
 from ..pipeline.given_data import read_data
 from ..pipeline.given_losses import read_losses, seen_on_sequences
@@ -205,7 +205,11 @@ class Task(Request):
             raise hinted(error, f"give `set={name}=...`, or `weaken` alone")
         changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
         epsilon = claimed if self.measure is None else self.epsilon
-        return replace(self, parameters=changed, epsilon=epsilon, weaken=None, blind_spot=False).prepare().target
+        return (
+            replace(self, parameters=changed, epsilon=epsilon, weaken=None, blind_spot=False, unmeasured=None)
+            .prepare()
+            .target
+        )
 
     def _case(self, cases: Sequence[Case]) -> Case | None:
         """Return the case on the pair that was given, or else one whose pair is searched; None if there is neither."""
@@ -255,9 +259,9 @@ class Task(Request):
         claim, mechanism = self._said(replace(entry.claim, source=entry.source)), entry.build(1.0)
         claim = replace(claim, raising=self.raising or "error")
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
-        if isinstance(self.weaken, str):
+        if isinstance(named := self.weaken or self.unmeasured, str):
             error = about(
-                "weaken", ValueError(f"weaken = {self.weaken} names a parameter: {self.target} has its noise only")
+                "weaken", ValueError(f"weaken = {named} names a parameter: {self.target} has its noise only")
             )
             raise hinted(error, "give `weaken` alone")
         wanted = self.blind_spot if self.weaken is None else self.weaken
@@ -314,6 +318,8 @@ class Task(Request):
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
         if isinstance(self.weaken, str):
             return Weakening(partial(weaker, NoiseParameter.parse(self.weaken)), self.weaken)
+        if self.unmeasured is not None:
+            weakening(self.unmeasured, mechanism, weaker)  # raises for what is no parameter
         if self.weaken is not None or not self.blind_spot:
             return bool(self.weaken)
         try:

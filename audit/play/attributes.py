@@ -32,6 +32,8 @@ def check_attributes(attributes: object) -> None:
         or not all(isinstance(name, str) and name.isidentifier() for name in names)
     ):
         raise must_be("attributes", "fitted, all, or names of attributes", attributes)
+    if special := [name for name in map(str, names) if name.startswith("__") and name.endswith("__")]:
+        raise must_be("attributes", "names of attributes that hold outputs, none of Python's own", special[0])
 
 
 class WithAttributes:

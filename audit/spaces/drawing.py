@@ -5,11 +5,14 @@ Hypothesis is imported when something is drawn, and not before.
 
 from __future__ import annotations
 
+import os
 import random
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar
 
@@ -125,7 +128,7 @@ def _alone() -> Iterator[None]:
         providers = import_module("hypothesis.internal.conjecture.providers")
     known = getattr(providers, "_get_local_constants", None)
     none = getattr(providers, "Constants", None)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _storage_elsewhere():
         warnings.simplefilter("ignore")  # Hypothesis shows its warnings in users' own tests
         try:
             if known is not None and none is not None:
@@ -136,6 +139,23 @@ def _alone() -> Iterator[None]:
             if known is not None:
                 providers._get_local_constants = known
                 _forget(providers)
+
+
+@contextmanager
+def _storage_elsewhere() -> Iterator[None]:
+    """Let Hypothesis keep its tables of characters in a folder that goes away: `.hypothesis` would be left behind."""
+    configuration = import_module("hypothesis.configuration")
+    name = "__hypothesis_home_directory"
+    before = getattr(configuration, name, None)
+    if before is not None or os.getenv("HYPOTHESIS_STORAGE_DIRECTORY") or Path(".hypothesis").exists():
+        yield
+        return
+    with TemporaryDirectory(prefix="overclaim-") as folder:
+        configuration.set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            configuration.set_hypothesis_home_dir(None)
 
 
 def _forget(providers: Any) -> None:

@@ -81,6 +81,16 @@ def test_blind_spots_can_be_switched_off(here):
     assert record["claims"][1]["blind_spot"] is None
 
 
+def test_a_parameter_that_is_none_is_refused_where_power_is_not_measured_too(here):
+    (here / "noisy.py").write_text("def count(data, rng):\n    return len(data) + rng.laplace()\n")
+    claim = '[[claims]]\ntarget = "noisy.py:count"\nepsilon = 1.0\nleft = [1, 2]\nright = [1]\nruns = 500\n'
+    for words in ([], ["--no-blind-spots"]):
+        result, _ = run(here, claim + 'weaken = "nope"\n', *words)
+        assert result.exit_code == 2
+        assert "weaken: count has no parameter 'nope'" in result.stdout
+    assert run(here, claim, "--no-blind-spots")[0].exit_code == 0
+
+
 def test_what_an_exact_law_shows_is_told_in_the_measure_of_the_claim(here):
     words = ["check", "asi-raman-talwar/batched-threshold", "--runs", 2000, "--set", "epsilon=1"]
     profile = ["--profile", "[[3, 0.01], [4, 0.6]]"]  # at delta 0.6 epsilon is 0, at 0.01 it is not

@@ -66,6 +66,12 @@ def test_what_is_no_name_is_bad_input(asked):
         falsify_mechanism(fit, ONE, left=1, right=0, runs=100, attributes=asked)
 
 
+@pytest.mark.parametrize("asked", [["__class__"], ["coef_", "__dict__"]])
+def test_attributes_of_python_are_bad_input(asked):
+    with pytest.raises(ValueError, match=f"outputs, none of Python's own, got '{asked[-1]}'"):
+        falsify_mechanism(fit, ONE, left=1, right=0, runs=100, attributes=asked)
+
+
 def test_named_tuples_and_sparse_matrices_are_read():
     """The mechanism was said to have raised a TypeError, and the matrix to be unreadable."""
     steps = namedtuple("Steps", "first last")

@@ -50,6 +50,14 @@ class TestClass:
         repr(parrot(falsify))
 """
 ASKED = """
+import copy
+
+def test_required_of_a_copy(falsify):
+    copy.copy(parrot(falsify)).require_falsified()
+
+def test_required_of_a_deep_copy(falsify):
+    copy.deepcopy([parrot(falsify)])[0].require_falsified()
+
 def test_required(falsify):
     parrot(falsify).require_falsified()
 
@@ -115,7 +123,7 @@ def test_what_nothing_is_required_of_fails_at_teardown(pytester):
 
 def test_what_is_required_or_compared_does_not(pytester):
     """Nor what a test did not come to, which was skipped or failed before."""
-    outcomes(pytester, ASKED).assert_outcomes(passed=5, skipped=1, xfailed=1)
+    outcomes(pytester, ASKED).assert_outcomes(passed=7, skipped=1, xfailed=1)
 
 
 @pytest.mark.parametrize("asked", [False, True])

@@ -1,6 +1,8 @@
 """JSON Schemas of inputs: what they draw fits them, and what they cannot say is one line."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
@@ -175,3 +177,14 @@ def test_tuples_of_draft_7_are_drawn(schema):
 
 def test_a_schema_that_is_refused_is_bad_input():
     assert issubclass(SchemaError, ValueError)
+
+
+def test_drawing_texts_leaves_nothing_behind(tmp_path):
+    """In a process of its own: Hypothesis keeps its tables of characters once, in the folder it was imported in."""
+    code = (
+        "import hypothesis.strategies as st\n"
+        "from overclaim.audit.spaces.drawing import draw, simplest\n"
+        "assert draw(st.text(), 20, 0) and simplest(st.text()) == ''\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert not list(tmp_path.iterdir())
