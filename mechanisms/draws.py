@@ -52,13 +52,31 @@ class Law(Protocol):
 class _Sequence(np.random.SeedSequence):
     """A seed sequence whose `entropy`, by which a user's code may seed another generator, is of one stream alone.
 
-    That of NumPy's is the seed of the audit, the same for all its runs, which then shared their noise.
+    That of NumPy's is the seed of the audit, the same for all its runs, which then shared their noise. So did the
+    calls of a mechanism, which draw from one generator: each begins with `begin_call`, and has an entropy of its own.
     """
+
+    calls = 0
 
     @property
     def entropy(self) -> int:  # type: ignore[override]
         """128 bits of the sequence's own."""
         return int.from_bytes(self.generate_state(4).tobytes(), "little")
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
+        """Return the words that seed a generator: the sequence's own before the first call, then the call's."""
+        words = super().generate_state(n_words, dtype)
+        if not self.calls:
+            return words
+        own = super().generate_state(4).tolist()
+        return np.random.SeedSequence([*own, self.calls]).generate_state(n_words, dtype)
+
+
+def begin_call(generator: object) -> None:
+    """Give the seed sequence of a generator of ours an entropy of its own for the call that begins."""
+    bits = getattr(generator, "bit_generator", None)
+    if isinstance(sequence := getattr(bits, "seed_seq", None), _Sequence):
+        sequence.calls += 1
 
 
 class Draws:

@@ -31,6 +31,8 @@ _NO_DRAWS = {"seed", "get_state", "set_state", "getstate", "setstate"}
 _ENTROPY: Any = np.random.bit_generator
 #: Legacy NumPy, whose own functions the stubs leave out.
 _LEGACY: Any = np.random
+#: The generator behind the functions of `random`.
+_HIDDEN: Any = random.seed.__self__  # type: ignore[attr-defined]
 #: What legacy NumPy draws from, inside.
 _BITS = np.random.MT19937(0)
 
@@ -43,8 +45,8 @@ class global_random(ContextDecorator):  # noqa: N801 - a context manager reads a
     """Draw from a generator whatever code draws from `np.random`, `random` and unseeded generators.
 
     A context manager and a decorator. Generators that are made inside without a seed (`default_rng()`,
-    `RandomState()`, `SeedSequence()`) are seeded from `rng` too; one that was made before keeps its own numbers. One
-    thread at a time: another one that enters meanwhile is refused.
+    `RandomState()`, `SeedSequence()`, `random.Random()`) are seeded from `rng` too; one that was made before keeps its
+    own numbers. One thread at a time: another one that enters meanwhile is refused.
 
     Parameters
     ----------
@@ -115,12 +117,28 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
     random.seed(second)
     patched.extend((None, "", restore) for restore in seed_frameworks(first))
     _ENTROPY.randbits = lambda bits: int.from_bytes(rng.bytes(-(-bits // 8)), "little") >> (-bits % 8)
+    patched += [(random.Random, "seed", random.Random.seed), (random, "seed", random.seed)]
+    seed = _seed_from(rng, random.Random.seed)
+    random.Random.seed, random.seed = seed, partial(seed, _HIDDEN)  # type: ignore[method-assign]
     if hasattr(rng, "recorder"):
         for module, name, function in _watched(rng):
             patched.append((module, name, getattr(module, name)))
             setattr(module, name, function)
         patched.append((None, "", partial(_tell_draws, rng, _states())))
     return patched
+
+
+def _seed_from(rng: Any, own: Callable[..., None]) -> Callable[..., None]:
+    """Return how a generator of `random` is seeded: without a seed by `rng`, where the system's numbers would be."""
+
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        if a is None:
+            a = int.from_bytes(np.random.Generator.bytes(rng, SEED_BITS // 4), "little")
+            if hasattr(rng, "recorder"):
+                rng.recorder.stray()
+        own(self, a, version)
+
+    return seed
 
 
 def _states() -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from ...errors import about, hinted, placed, reworded
 from ...learners.blame import at_play, crash_place, name_of, said
 from ...learners.protocol import LearnerError
 from ...learners.scalar import OS_CURE, global_cure
-from ...mechanisms.draws import Draws
+from ...mechanisms.draws import Draws, begin_call
 from ...mechanisms.view import View
 from ..encoding.encoder import vectors
 from ..encoding.features import Outputs
@@ -251,6 +251,8 @@ def called(mechanism: Any, data: object, *arguments: object) -> object:
     LearnerError
         If it raises, which names the input, or cannot be called so.
     """
+    for argument in arguments:
+        begin_call(argument)
     try:
         return mechanism(copy.deepcopy(data), *arguments)
     except KeyboardInterrupt:

@@ -2,7 +2,7 @@
 
 import random
 import threading
-from random import gauss
+from random import Random, gauss
 
 import numpy as np
 import pytest
@@ -113,3 +113,21 @@ def test_a_seed_is_no_draw_and_a_draw_is_told_with_its_place():
     with global_random(rng):
         gauss()  # imported by its name before
     assert rng.recorder.strays == 1
+
+
+def test_generators_of_random_that_are_made_without_a_seed_are_seeded_too():
+    def made():
+        random.seed()
+        again = Random()
+        again.seed()
+        return Random().random(), again.random(), random.random()
+
+    before = Random.seed, random.seed
+    first, same, other = (drawn_from(np.random.default_rng(seed), made) for seed in (1, 1, 2))
+    assert first == same
+    assert not set(first) & set(other)
+    assert len(set(first)) == 3
+    assert (Random.seed, random.seed) == before
+    assert Random().random() != Random().random()
+    with global_random(np.random.default_rng(0)), global_random(np.random.default_rng(0)):
+        assert Random(5).random() == random.Random(5).random()
