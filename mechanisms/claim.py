@@ -9,7 +9,7 @@ from typing import TypedDict
 from ..errors import must_be, must_be_one_of
 from .measures.approximate import ApproxDP
 from .measures.measure import Measure
-from .relation import Relation, by_function
+from .relations.relation import Relation, by_function
 from .view import VIEWS, View
 
 #: The loss sets by name; `learners.problems.losses` holds their geometry.
@@ -49,7 +49,7 @@ class Claim:
         the unit balls of linear losses, "lipschitz" for convex functions with gradients of norm at most 1. Or of one's
         own: "box:-3:3" for [-3, 3], "finite" for all finite numbers, "any" for NaN and infinities as well.
     neighbours : str
-        The relation that makes two inputs neighbours, by its words (`mechanisms.relation`): "replace" (one record, or
+        The relation that makes two inputs neighbours, by its words (`mechanisms.relations`): "replace" (one record, or
         one round's whole loss, is replaced), "zero-out" (it becomes 0), "replace:3", "user", "l2:0.5" and others; or
         "function NAME" (as that function says). Without inputs a learner takes the first two.
     surface : str

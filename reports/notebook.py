@@ -12,7 +12,7 @@ from ..audit.play.pairs import Pair
 from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.canary_words import METHOD as SCORES
 from ..errors import hinted, must_be_one_of
-from ..mechanisms.relation import neighbours_words
+from ..mechanisms.relations.relation import neighbours_words
 from .extras import Extras, translated
 from .formats import figures, html, ruler
 from .formats.drawing import available, standalone

@@ -297,7 +297,7 @@ class AuditedResult:
         import click
 
         from ..audit.play.learner_mechanism import RoundsPair
-        from ..mechanisms.relation import neighbours_words
+        from ..mechanisms.relations.relation import neighbours_words
         from .formats.claim_lines import claim_lines
         from .notebook import record_of
         from .reading import missing_words

@@ -26,7 +26,7 @@ from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.verdicts.verdict import Result, Verdict
 from ..learners.entry import PUBLISHED
 from ..mechanisms.library_entry import LibraryCase
-from ..mechanisms.relation import neighbours_words
+from ..mechanisms.relations.relation import neighbours_words
 from .extras import Extras, facts_of, figures_of, traces_of
 from .headline import headline
 from .identity import parameter

@@ -21,7 +21,7 @@ from ...learners.scalar import (
     weaker_learner,
 )
 from ...mechanisms.claim import NEIGHBOURS, Claim
-from ...mechanisms.relation import neighbours_words
+from ...mechanisms.relations.relation import neighbours_words
 from ...mechanisms.view import View
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh

@@ -16,7 +16,7 @@ from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
 from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim
-from ...mechanisms.relation import BY_FUNCTION, Relation
+from ...mechanisms.relations.relation import BY_FUNCTION, Relation
 from ...mechanisms.view import View
 from ..assumptions.conformance import check_fresh
 from ..execution.execution import Budget, Execution

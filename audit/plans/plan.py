@@ -27,7 +27,7 @@ from ...errors import (
 from ...learners.entry import Case, Entry
 from ...mechanisms.library_entry import LibraryCase
 from ...mechanisms.measures.stated import MEASURES, stated_measure
-from ...mechanisms.relation import RelationError
+from ...mechanisms.relations import RelationError
 from ..execution.execution import Budget
 from ..execution.provenance import check_namesakes, named_from_here, target_from_here
 from ..play.pairs import Pair

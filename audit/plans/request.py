@@ -16,7 +16,7 @@ from ...mechanisms.library_entry import LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
-from ...mechanisms.relation import BY_FUNCTION, Relation
+from ...mechanisms.relations.relation import BY_FUNCTION, Relation
 from ..execution.execution import BUDGET, Budget
 from ..pipeline.given_losses import other_rounds
 from ..play.attributes import check_attributes

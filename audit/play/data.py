@@ -75,9 +75,9 @@ def to_json(data: Any) -> Any:
         if not data.columns.is_unique:
             raise UnreadableDataError("a record cannot hold a data frame with two columns of one name")
         columns = [[to_json(_plain(name)), _column(data[name])] for name in data.columns]
-        return {"$frame": {"columns": columns, **_labels(data)}}
+        return {"$frame": {"columns": columns, **_named(data.columns), **_labels(data)}}
     if is_series(data):
-        return {"$series": _column(data) | _labels(data)}
+        return {"$series": _column(data) | _named(data) | _labels(data)}
     text = " ".join(repr(data).split())
     raise UnreadableDataError(f"a record cannot hold an input of the type {type(data).__name__}: {text:.80}")
 
@@ -98,14 +98,23 @@ def _array(array: NDArray[Any]) -> dict[str, object]:
 
 def _column(column: Any) -> dict[str, object]:
     values = [_plain(value) for value in column.tolist()]
-    return {"dtype": str(column.dtype), "data": [None if _is_missing(value) else to_json(value) for value in values]}
+    form = {"dtype": str(column.dtype), "data": [None if _is_missing(value) else to_json(value) for value in values]}
+    if form["dtype"] == "category":
+        form["categories"] = [to_json(_plain(value)) for value in column.dtype.categories.tolist()]
+        form["ordered"] = bool(column.dtype.ordered)
+    return form
+
+
+def _named(data: Any) -> dict[str, object]:
+    """Return the name of a series or of labels, where it has one."""
+    return {} if data.name is None else {"name": to_json(_plain(data.name))}
 
 
 def _labels(data: Any) -> dict[str, object]:
     """Return the labels of the rows, where they are more than the rows' numbers."""
     rows = data.index
-    is_default = rows.dtype.kind == "i" and rows.tolist() == list(range(len(rows)))
-    return {} if is_default else {"index": _column(rows)}
+    is_default = rows.dtype.kind == "i" and rows.tolist() == list(range(len(rows))) and rows.name is None
+    return {} if is_default else {"index": _column(rows) | _named(rows)}
 
 
 def _plain(value: Any) -> object:
@@ -160,18 +169,29 @@ def _read_array(form: Mapping[str, Any]) -> NDArray[np.generic]:
 
 def _read_series(form: Mapping[str, Any]) -> object:
     pandas = import_pandas()
-    return pandas.Series(from_json(form["data"]), dtype=form["dtype"], index=_read_labels(form))
+    return pandas.Series(
+        from_json(form["data"]), dtype=_read_type(form), index=_read_labels(form), name=from_json(form.get("name"))
+    )
+
+
+def _read_type(form: Mapping[str, Any]) -> object:
+    if "categories" not in form:
+        return form["dtype"]
+    return import_pandas().CategoricalDtype(from_json(form["categories"]), form.get("ordered", False))
 
 
 def _read_frame(form: Mapping[str, Any]) -> object:
     frame = import_pandas().DataFrame({from_json(name): _read_series(column) for name, column in form["columns"]})
+    frame.columns.name = from_json(form.get("name"))
     labels = _read_labels(form)
     return frame if labels is None else frame.set_axis(labels, axis=0)
 
 
 def _read_labels(form: Mapping[str, Any]) -> object:
     labels = form.get("index")
-    return labels and import_pandas().Index(from_json(labels["data"]), dtype=labels["dtype"])
+    return labels and import_pandas().Index(
+        from_json(labels["data"]), dtype=_read_type(labels), name=from_json(labels.get("name"))
+    )
 
 
 def import_pandas() -> ModuleType:

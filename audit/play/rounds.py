@@ -9,17 +9,18 @@ code draws. Both worlds have as many rounds, since a learner's actions tell how 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...errors import hinted, must_be, must_be_one_of, reworded
+from ...errors import hinted, must_be, reworded
 from ...learners.problems.losses import Family, Loss, check_lipschitz, loss_set
-from ...mechanisms.relation import Relation, RelationError, relation_names
-from .data import key_of
-from .distances import distance_fault, within
+from ...mechanisms.relations import Relation, RelationError
+from ...mechanisms.relations.canonical import Canonical
+from ...mechanisms.relations.records import Choose
+from .data import key_of, to_json
 from .pairs import Pair, fixed_loss, lengths_of, unlike
 
 #: The parts of a round that is an object, in this order.
@@ -28,8 +29,6 @@ PARTS = ("user", "context", "arms", "losses")
 DRAWN = {"loss": "drawn"}
 #: A round as data: a list of numbers or an object. So is what a round holds as its losses.
 Round = list[float] | dict[str, Any]
-#: From n to a whole number below it: a draw.
-Choose = Callable[[int], int]
 
 
 def losses_of(round_: Round) -> Round:
@@ -197,6 +196,55 @@ class Game:
             check_lipschitz(loss, self.radius)
 
 
+class RoundParts:
+    """What a round is made of, as relations ask: `mechanisms.relations.records.Parts`."""
+
+    def replaced(self, record: Round, other: Round) -> Round:
+        """Return a round with all of another's data; whose it is stays."""
+        return self._with(record, losses_of(other), other if isinstance(other, dict) and "losses" in other else {})
+
+    def with_user_of(self, record: Round, other: Round) -> Round:
+        """Return a round with all of another's data; whose it is stays."""
+        return self.replaced(record, other)
+
+    def with_losses(self, record: Round, other: Round) -> Round:
+        """Return a round with the losses of another, unless these are of other arms."""
+        both = isinstance(record, dict) and "losses" in record
+        return (
+            record if both and arms_of_round(record) != arms_of_round(other) else self._with(record, losses_of(other))
+        )
+
+    def zeroed(self, record: Round) -> Round:
+        """Return a round with zero losses."""
+        losses = losses_of(record)
+        if isinstance(losses, dict):
+            raise hinted(RelationError("zero-out cannot apply to convex losses that are drawn"), "give loss vectors")
+        return self._with(record, [0.0] * len(losses))
+
+    def losses_of(self, record: Round) -> Round:
+        """Return the losses of a round."""
+        return losses_of(record)
+
+    def features_of(self, record: Round) -> int:
+        """Return one: a round is replaced whole."""
+        return 1
+
+    def with_feature(self, record: Round, feature: int, other: Round) -> Round:
+        """Return the other round."""
+        return self.replaced(record, other)
+
+    @staticmethod
+    def _with(record: Round, losses: Round, parts: dict[str, Any] | None = None) -> Round:
+        if not isinstance(record, dict) or "losses" not in record:
+            return losses
+        owner = {"user": record["user"]} if "user" in record else {}
+        changed = {**record, **(parts or {}), **owner, "losses": losses}
+        return {part: value for part, value in changed.items() if part in PARTS}
+
+
+ROUND_PARTS = RoundParts()
+
+
 @dataclass(frozen=True)
 class RoundRelation:
     """Which sequences of rounds are neighbours by a relation: a record is a round, a value its loss."""
@@ -204,13 +252,7 @@ class RoundRelation:
     relation: Relation
 
     def __post_init__(self) -> None:
-        if self.relation.change == "add-remove" and self.relation.unit != "user":
-            why = "a learner's actions tell how many rounds it has played, so both sides have as many"
-            raise RelationError(f"add-remove cannot apply to a learner: {why}")
-        if not self.relation.for_rounds:
-            known = relation_names(rounds=True)
-            error = must_be_one_of("neighbours of a learner's rounds", known, self.name, RelationError)
-            raise hinted(error, "user:3 is for users of at most 3 rounds")
+        self.relation.on_rounds()  # raises where it cannot apply
 
     @property
     def name(self) -> str:
@@ -218,44 +260,25 @@ class RoundRelation:
         return str(self.relation)
 
     @property
-    def most(self) -> int | None:
-        """How many rounds may differ; None of a user's rounds: all of them."""
-        return self.relation.most
-
-    @property
     def labelled(self) -> bool:
         """Whether the rounds say whose they are."""
-        return self.relation.unit == "user" and self.most is None
+        return self.relation.of_users and self.relation.limit is None
 
     def places(self, sequence: Sequence[Round], choose: Choose) -> list[int]:
         """Return places that may differ together: as many as are a user's."""
         if self.labelled:
-            users = [_user(round_) for round_ in sequence]
+            users = Canonical.users(canonical(sequence))
             user = list(dict.fromkeys(users))[choose(len(set(users)))]
-            return [t for t, one in enumerate(users) if one == user]
+            return [t for t, owner in enumerate(users) if owner == user]
         left = list(range(len(sequence)))
-        most = min(self.most or 1, len(left))
-        many = most if most < 2 or choose(2) else 1 + choose(most)
-        return sorted(left.pop(choose(len(left))) for _ in range(many))
+        max_count = min(self.relation.limit or 1, len(left))
+        count = max_count if max_count < 2 or choose(2) else 1 + choose(max_count)
+        return sorted(left.pop(choose(len(left))) for _ in range(count))
 
-    def put(self, mine: Round, other: Round) -> Round:
+    def put(self, record: Round, other: Round) -> Round:
         """Return a round with the data of another in the place of its own, as far as the relation replaces it."""
-        losses = losses_of(other)
-        if self.relation.change == "zero":
-            if isinstance(losses, dict):
-                raise hinted(
-                    RelationError("zero-out cannot apply to convex losses that are drawn"), "give loss vectors"
-                )
-            losses = [0.0] * len(losses_of(mine))
-        if self.relation.change == "within":
-            losses = within(self.relation, losses_of(mine), losses)
-        if not isinstance(mine, dict) or "losses" not in mine:
-            return losses
-        if self.relation.losses_alone and arms_of_round(mine) != arms_of_round(other):
-            return mine  # its losses are of other arms
-        parts = {} if self.relation.losses_alone or not isinstance(other, dict) or "losses" not in other else other
-        whose = {"user": mine["user"]} if "user" in mine else {}
-        return {part: value for part, value in {**mine, **parts, **whose, "losses": losses}.items() if part in PARTS}
+        changed: Round = self.relation.change(ROUND_PARTS, record, other, int)
+        return changed
 
     def replaced(self, sequence: Sequence[Round], choose: Choose, pool: Sequence[Round]) -> list[Round]:
         """Return a neighbour of a sequence, with rounds of a pool."""
@@ -268,31 +291,32 @@ class RoundRelation:
         """Raise ValueError unless two sequences are neighbours."""
         if len(left) != len(right):
             raise ValueError(f"both worlds must have as many rounds, got {len(left)} and {len(right)}")
-        if why := self._fault(left, right):
-            raise ValueError(f"the two worlds are no neighbours by {self.name}: {why}")
+        worlds = canonical(left), canonical(right)
+        if fault := self._kept_fault(*worlds) or self.relation.on_rounds().fault(*worlds):
+            raise ValueError(f"the two worlds are no neighbours by {self.name}: {fault}")
 
-    def _fault(self, left: Sequence[Round], right: Sequence[Round]) -> str:
-        places = differing(left, right)
-        listed = ", ".join(str(t + 1) for t in places) or "none"
-        if not places:
+    def _kept_fault(self, left: Canonical, right: Canonical) -> str:
+        """Return why rounds differ in what is no loss, where the relation lets it not."""
+        pairs = [(left.records[t], right.records[t]) for t in left.places_apart(right)]
+        if not pairs:
             return "no round differs"
-        if any(_part(left[t], "user") != _part(right[t], "user") for t in places):
+        if any(record.get("user") != other.get("user") for record, other in pairs):
             return "a round has another user in the other world"
-        if self.labelled:
-            if len({_user(left[t]) for t in places}) > 1:
-                return f"rounds of several users differ: {listed}"
-        elif len(places) > (self.most or 1):
-            return f"they differ in rounds {listed}"
+        if any(("context" in record) != ("context" in other) for record, other in pairs):
+            return "a round has a context in one world alone"
         for part in ("context", "arms") if self.relation.losses_alone else ():
-            if any(_part(left[t], part) != _part(right[t], part) for t in places):
+            if any(record.get(part) != other.get(part) for record, other in pairs):
                 return f"their {part.removesuffix('s')}s differ"
-        if self.relation.change == "zero" and not any(
-            all(_is_zero(side[t]) for t in places) for side in (left, right)
-        ):
-            return f"one loss of round {listed} must be 0"
-        if self.relation.change == "within":
-            return distance_fault(self.relation, losses_of(left[places[0]]), losses_of(right[places[0]]))
         return ""
+
+
+def canonical(sequence: Sequence[Round]) -> Canonical:
+    """Return the canonical form of a sequence: its rounds are records."""
+    rounds = [
+        to_json(round_ if isinstance(round_, dict) and "losses" in round_ else {"losses": round_})
+        for round_ in sequence
+    ]
+    return Canonical(rounds, "rounds", rounds, noun="round")
 
 
 def differing(left: Sequence[Round], right: Sequence[Round]) -> list[int]:
@@ -321,18 +345,3 @@ def _part(round_: Round, name: str) -> str | None:
 def user_of(round_: Round) -> str | None:
     """Return whose a round is; None where it does not say."""
     return _part(round_, "user")
-
-
-def _user(round_: Round) -> str:
-    user = user_of(round_)
-    if user is None:
-        raise RelationError(
-            'user needs rounds that say whose they are, {"user": ..., "losses": ...}; or how many rounds a user has '
-            "at most, as in user:3 or rounds_per_user=3"
-        )
-    return user
-
-
-def _is_zero(round_: Round) -> bool:
-    losses = losses_of(round_)
-    return not isinstance(losses, dict) and not any(losses)

@@ -10,7 +10,7 @@ import numpy as np
 from ...learners.problems.losses import loss_set
 from ...learners.scalar import plays_run_by_run
 from ...mechanisms.draws import Draws, Stage
-from ...mechanisms.relation import Relation
+from ...mechanisms.relations import Relation
 from ..play.data import key_of
 from ..play.learner_mechanism import LearnerMechanism
 from ..play.mechanism_runs import outputs_of

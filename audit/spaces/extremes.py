@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...mechanisms.relations.numbers import Path, numbers_of, with_numbers
+from ...mechanisms.relations.records import UnfitError
 from ..play.data import from_json, key_of, shown, to_json
-from ..play.distances import Path, numbers_of, with_numbers
-from .records import UnfitError, features_of, records_of, with_feature
+from .records import features_of, records_of, with_feature
 
 Record = TypeVar("Record")
 

@@ -16,12 +16,12 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from ...mechanisms.relation import RelationError
+from ...mechanisms.relations import RelationError
+from ...mechanisms.relations.numbers import Path, is_whole, kind_of, numbers_of, with_numbers
+from ...mechanisms.relations.records import UnfitError
 from ..play.data import from_json, key_of, to_json
-from ..play.distances import Path, is_whole, kind_of, numbers_of, with_numbers
-from .changes import user_of, with_user_of
 from .extremes import plain_record
-from .records import Records, UnfitError, features_of, records_of, with_feature
+from .records import Records, features_of, records_of, user_of, with_feature, with_user_of
 
 Rng = np.random.Generator
 #: Where integers of 8, 16, 32 and 64 bits end, with and without a sign, where float32 and float64 begin to leave out

@@ -16,19 +16,13 @@ import numpy as np
 
 from ...learners.blame import raised
 from ...mechanisms.library_entry import LibraryEntry
-from ...mechanisms.relation import Relation
+from ...mechanisms.relations import Relation, User
+from ...mechanisms.relations.records import UnfitError
 from ..play.data import key_of
 from ..play.rounds import RoundRelation, as_sequence
-from .changes import Changes, user_of
+from .changes import Changes
 from .drawing import check_strategy, draw, import_hypothesis, is_strategy, simplest
-from .records import (
-    Records,
-    UnfitError,
-    features_of,
-    records_of,
-    records_or_whole,
-    with_feature,
-)
+from .records import Records, records_of, records_or_whole, user_of
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
@@ -39,10 +33,6 @@ MOST_NEIGHBOURS = 1000
 DRAWN_NEIGHBOURS = 8
 #: The attribute of a strategy of pairs that holds how it was made.
 _MADE_BY = "overclaim_neighbours"
-
-
-#: The relations of one record: they were there first, and their draws stay as they are.
-OF_ONE_RECORD = tuple(map(Relation.parse, ("replace", "add-remove", "substitute-feature")))
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,7 @@ def neighbours(
     strategy : hypothesis strategy
         Of the data: lists, numpy arrays, pandas frames and series, dictionaries or tuples of them, or single values.
     relation : str, Relation or callable
-        By its words (`mechanisms.relation`). "replace": one record is another one, as the strategy draws it
+        By its words (`mechanisms.relations`). "replace": one record is another one, as the strategy draws it
         elsewhere; "replace:3": up to 3 are. "add-remove": one record more or less. "zero-out": it becomes zero.
         "substitute-feature": one feature of one record is another's. "user": all records of one user, however many,
         are there or not; "replace-user": they are replaced, "zero-out-user": they become zero. Whose a record is says
@@ -112,13 +102,13 @@ def neighbours(
         relation = f"{relation}:{rounds_per_user}"
     strategy = check_strategy(strategy)
     known = one_of_many(relation) if callable(relation) else Relation.parse(str(relation))
-    if isinstance(known, Relation) and known.unit == "user" and known.for_data and known.most is None:
+    if isinstance(known, Relation) and known.of_users and known.for_data and known.limit is None:
         # Raises now, not during a search, where it cannot apply.
         examples = draw(strategy, 20, seed=0)
         if not all(map(_of_users, examples)):
             for data in examples:
                 without_a_user(data)
-            known = without_a_user if known.change == "add-remove" else known
+            known = without_a_user if isinstance(known, User) else known
     source = Neighbours(strategy, known, where)
     drawn = source.pairs()
     setattr(drawn, _MADE_BY, source)
@@ -173,14 +163,14 @@ class Neighbours:
     """A strategy of data with a neighbour relation."""
 
     strategy: SearchStrategy[object]
-    relation: Relation | Callable[[object], Any] = OF_ONE_RECORD[0]
+    relation: Relation | Callable[[object], Any]
     where: Callable[[object], object] | None = None
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
         least = self.records_of(self.simplest)  # raises now, not during a search, where the relation cannot apply
-        if isinstance(self.relation, Relation) and self.relation.change == "add-remove" and not self.of_rounds:
-            least.check_removable()
+        if isinstance(self.relation, Relation) and not self.of_rounds:
+            self.relation.check_data(least)
 
     @cached_property
     def of_rounds(self) -> bool:
@@ -190,7 +180,7 @@ class Neighbours:
         if not self.relation.for_data or self.relation.name == "user":
             return True
         # What either kind may have: a user's records are told from a user's rounds by their losses.
-        return self.relation.unit == "user" and _of_users(self.simplest)
+        return self.relation.of_users and _of_users(self.simplest)
 
     @cached_property
     def changes(self) -> Changes:
@@ -265,10 +255,10 @@ class Neighbours:
                 rounds, lambda many: int(draw(st.integers(0, many - 1))), pool
             )
         here = records_of(data)
-        if here.size <= (self.fewest if self.relation.change == "add-remove" else 0):
+        if here.size <= (self.fewest if self.relation.removes else 0):
             reject()
         at = draw(st.integers(0, here.size - 1))
-        if self.relation in OF_ONE_RECORD:
+        if self.relation.single:
             return data, self._plain(draw, st, here, at)
         there = records_of(draw(self.strategy))
         rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -286,17 +276,15 @@ class Neighbours:
         from hypothesis import reject
 
         assert isinstance(self.relation, Relation)
-        if self.relation.change == "add-remove":
+        if self.relation.removes:
             return here.without(at)
         there = records_of(draw(self.strategy))
         if not there.size:
             reject()
         record = there.record(draw(st.integers(0, there.size - 1)))
         try:
-            if self.relation.unit == "feature":
-                mine = here.record(at)
-                record = with_feature(mine, draw(st.integers(0, max(0, features_of(mine) - 1))), record)
-            return here.put(at, record)
+            changed = self.relation.change(here, here.record(at), record, lambda n: int(draw(st.integers(0, n - 1))))
+            return here.put(at, changed)
         except UnfitError:
             reject()
 

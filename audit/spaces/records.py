@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import hinted
-from ...mechanisms.relation import RelationError
-from ..play.data import import_pandas, is_frame, is_series
-
-
-class UnfitError(RelationError):
-    """A record that does not fit the place it is put into, while others may."""
+from ...mechanisms.relations import RelationError
+from ...mechanisms.relations.canonical import USER, kind_of_value, zero_of
+from ...mechanisms.relations.records import UnfitError
+from ..play.data import from_json, import_pandas, is_frame, is_series, key_of, to_json
 
 
 class Records(ABC):
@@ -61,6 +59,53 @@ class Records(ABC):
     def without(self, index: int) -> object:
         """Return the data without a record."""
         return self.take([i for i in range(self.size) if i != index])
+
+    # What relations ask of records: `mechanisms.relations.records`
+
+    def records_of(self, data: object) -> Records:
+        """Return the records of other data."""
+        return records_of(data)
+
+    @property
+    def form(self) -> Any:
+        """The data's form in a record."""
+        return to_json(self.data)
+
+    def read(self, form: object) -> Any:
+        """Return the data that a form stands for."""
+        return from_json(form)
+
+    def replaced(self, record: Any, other: Any) -> Any:
+        """Return what stands in the place of a record that becomes another."""
+        return other
+
+    def with_losses(self, record: Any, other: Any) -> Any:
+        """Return the other record: no data but a learner's rounds has losses."""
+        return self.replaced(record, other)
+
+    def losses_of(self, record: Any) -> Any:
+        """Return the record."""
+        return record
+
+    def zeroed(self, record: Any) -> Any:
+        """Return a record with 0 for its numbers and nothing for its texts."""
+        return zeroed(record)
+
+    def user_of(self, record: Any) -> str:
+        """Return a text that says whose a record is."""
+        return user_of(record)
+
+    def with_user_of(self, record: Any, other: Any) -> Any:
+        """Return another record under the user of this one."""
+        return with_user_of(record, other)
+
+    def features_of(self, record: Any) -> int:
+        """Return how many features a record has."""
+        return features_of(record)
+
+    def with_feature(self, record: Any, feature: int, other: Any) -> Any:
+        """Return a record with one feature of another record."""
+        return with_feature(record, feature, other)
 
 
 def records_of(data: object) -> Records:
@@ -249,6 +294,24 @@ class _Keyed(Records):
         _check_no_table(changed.values())
         return changed
 
+    def replaced(self, record: Any, other: Any) -> Any:
+        """Return the item with the value of another, which none of this data set's has: its key names the record."""
+        if other[0] != record[0] and other[0] in self.data:
+            raise UnfitError(f"the key {other[0]!r} is there already")
+        return record[0], other[1]
+
+    def zeroed(self, record: Any) -> Any:
+        """Return the item with its value as zero."""
+        return record[0], zeroed(record[1])
+
+    def features_of(self, record: Any) -> int:
+        """Return how many features the value of an item has."""
+        return features_of(record[1])
+
+    def with_feature(self, record: Any, feature: int, other: Any) -> Any:
+        """Return the item with one feature of another's value."""
+        return record[0], with_feature(record[1], feature, other[1])
+
 
 class _Single(Records):
     """Data that is one record, and always there."""
@@ -267,6 +330,9 @@ class _Single(Records):
         return self.data
 
     def put(self, index: int, record: object) -> object:
+        kinds = {kind_of_value(to_json(value)) for value in (self.data, record) if value is not None}
+        if len(kinds) > 1:
+            raise UnfitError(f"data of other kinds: {', '.join(sorted(kinds))}")
         return record
 
 
@@ -325,3 +391,37 @@ def with_feature(record: object, feature: int, other: Any) -> object:
             raise UnfitError("the other record has fewer features")
         return type(record)([other[i] if i == feature else part for i, part in enumerate(record)])
     return other
+
+
+def zeroed(record: Any) -> Any:
+    """Return a record with 0 for its numbers and nothing for its texts; its user and its form stay."""
+    if isinstance(record, _Row):
+        return _Row(list(map(zeroed, record.cells)))
+    return from_json(zero_of(to_json(record)))
+
+
+def user_of(record: Any) -> str:
+    """Return a text that says whose record it is.
+
+    Raises
+    ------
+    RelationError
+        For a record that does not say it.
+    """
+    if isinstance(record, dict) and USER in record:
+        return key_of(record[USER])
+    if is_frame(record) and USER in record.columns:
+        return key_of(record[USER].iloc[0])
+    if isinstance(record, list | tuple) and len(record) == 2:
+        return key_of(record[0])
+    shown = getattr(record, "cells", record)
+    raise RelationError(f"a relation of users needs records (user, value) or with the key {USER!r}, got {shown!r:.80}")
+
+
+def with_user_of(record: Any, other: Any) -> Any:
+    """Return another record under the user of this one."""
+    if isinstance(record, dict):
+        return {**other, USER: record[USER]}
+    if is_frame(record):
+        return other.assign(**{USER: record[USER].to_numpy()})
+    return type(record)([record[0], *other[1:]])

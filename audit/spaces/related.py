@@ -16,19 +16,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...mechanisms.relation import Relation, RelationError
+from ...mechanisms.relations import Relation, RelationError
+from ...mechanisms.relations.paths import path_between
+from ...mechanisms.relations.records import UnfitError
 from ..play.data import key_of, shown, to_json
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
-from .changes import check_near, user_of
+from .changes import check_near
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, all_equal, by_length, corners, extremes, plain_record
 from .mutations import Known, Mutator
-from .neighbours import OF_ONE_RECORD, Domain, Neighbours, made_by
-from .records import Records, UnfitError, features_of, records_of, with_feature
+from .neighbours import Domain, Neighbours, made_by
+from .records import Records, features_of, records_of, user_of, with_feature
 from .simple_values import DIGITS, with_simpler_values
-from .ways import way
 
-ADD_REMOVE = Relation.parse("add-remove")
 #: Data sets of equal records, and others, between which decisions are looked for.
 CONSTANT, OTHERS = 8, 4
 #: The most different records of the drawn data sets that are kept.
@@ -187,7 +187,7 @@ class Related:
             return self._pair(base, self._related(base, rng, still), index, ..., flipped)
         if not here.size:
             return None
-        if self.relation not in OF_ONE_RECORD:
+        if not self.relation.single:
             return self._of_relation(base, index, rng, flipped, record, still=still)
         if self._comes_and_goes:
             if record is not ...:  # another record comes and goes
@@ -203,9 +203,7 @@ class Related:
         if record is ...:
             record = self._record(rng) if self.pool else None
         try:
-            if self.relation.unit == "feature":
-                mine = here.record(index)
-                record = with_feature(mine, int(rng.integers(max(1, features_of(mine)))), record)
+            record = self.relation.change(here, here.record(index), record, lambda count: int(rng.integers(count)))
             return self._pair(base, here.put(index, record), index, record, flipped)
         except UnfitError:
             return None
@@ -213,7 +211,7 @@ class Related:
     @property
     def _comes_and_goes(self) -> bool:
         """Whether one record is there or not."""
-        return self.relation == ADD_REMOVE
+        return isinstance(self.relation, Relation) and self.relation.single and self.relation.removes
 
     def _of_relation(
         self, base: object, index: int, rng: np.random.Generator, flipped: bool, record: object, *, still: bool
@@ -312,7 +310,7 @@ class Related:
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
         ours, theirs = map(self.neighbours.records_of, (left, right))
-        if self.relation not in OF_ONE_RECORD:
+        if not isinstance(self.relation, Relation) or not self.relation.single:
             keys = [[key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs)]
             index = next((i for i, (one, other) in enumerate(zip(*keys, strict=False)) if one != other), 0)
             return Candidate(left, right, left, index)
@@ -340,7 +338,9 @@ class Related:
     def between(self, left: object, right: object) -> Sequence[Any]:
         """Return a way from one data set to another; none where a function says what neighbours are."""
         known = Relation.parse("user") if self.neighbours.of_users else self.relation
-        return way(known, left, right, self.neighbours.fewest) if isinstance(known, Relation) else []
+        if not isinstance(known, Relation):
+            return []
+        return path_between(known, records_of(left), records_of(right), self.neighbours.fewest)
 
     def beside(self, left: object, right: object) -> Candidate | None:
         """Return the pair of two steps; None where they leave the domain, or are no neighbours after all."""

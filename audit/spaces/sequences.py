@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import hinted
-from ...mechanisms.relation import Relation
-from ..play.data import key_of, shown, to_json
+from ...mechanisms.relations import Distance, Relation
+from ...mechanisms.relations.paths import groups, line
+from ...mechanisms.relations.records import Choose
+from ..play.data import from_json, key_of, shown, to_json
 from ..play.rounds import (
-    Choose,
+    ROUND_PARTS,
     Game,
     Round,
     RoundRelation,
@@ -37,7 +39,6 @@ from .mutations import Known, Mutator
 from .neighbours import Domain, made_by
 from .related import CONSTANT, FILLED, MUTATED, OTHERS, Related
 from .simple_values import DIGITS, with_simpler_values
-from .ways import groups, line
 
 #: Any round in the place of another, in both inputs.
 REPLACE, LOSSES = (RoundRelation(Relation.parse(name)) for name in ("replace", "replace-losses"))
@@ -344,15 +345,18 @@ class SequencePairs:
         relation = self.relation.relation
         if len(left) != len(right):
             return []
-        if relation.change == "within":
-            return line(relation, left, [LOSSES.put(mine, other) for mine, other in zip(left, right, strict=True)])
+        if isinstance(relation, Distance):
+            end = [LOSSES.put(round_, other) for round_, other in zip(left, right, strict=True)]
+            return line(relation, to_json(left), to_json(end), from_json)
         steps, apart = [left], differing(left, right)
-        user = (lambda i: user_of(left[apart[i]])) if self.relation.labelled else None
-        for here in groups(len(apart), relation.most, user):
-            places = {apart[i] for i in here}
-            ways = [self.relation, LOSSES] if relation.change == "zero" else [self.relation]
-            for one in ways:
-                steps.append([one.put(mine, right[t]) if t in places else mine for t, mine in enumerate(steps[-1])])
+        for here in groups(
+            len(apart), relation.limit, lambda i: user_of(left[apart[i]]) if self.relation.labelled else None
+        ):
+            places = [apart[i] for i in here]
+            stages = (relation.stages(ROUND_PARTS, steps[-1][t], right[t]) for t in places)
+            for changed in zip(*stages, strict=True):
+                now = dict(zip(places, changed, strict=True))
+                steps.append([now.get(t, round_) for t, round_ in enumerate(steps[-1])])
         return steps
 
     def beside(self, left: list[Round], right: list[Round]) -> Candidate | None:

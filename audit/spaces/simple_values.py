@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
+from ...mechanisms.relations.numbers import numbers_of, with_numbers
 from ..play.data import from_json, to_json
-from ..play.distances import numbers_of, with_numbers
 
 #: Digits behind the point that numbers are rounded to, the simplest first.
 DIGITS = (0, 1, 2, 3)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from ...learners.blame import MissingExtra
 from ...mechanisms.claim import NEIGHBOURS, Claim
-from ...mechanisms.relation import neighbours_words
+from ...mechanisms.relations.relation import neighbours_words
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair

@@ -82,7 +82,7 @@ class RelationName(Kind):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check the words."""
-        from ...mechanisms.relation import Relation, RelationError
+        from ...mechanisms.relations import Relation, RelationError
 
         text = str(value)
         if ".py:" not in text:

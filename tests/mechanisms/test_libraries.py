@@ -17,7 +17,7 @@ from overclaim.audit.spaces.drawing import draw
 from overclaim.audit.spaces.neighbours import neighbours_of
 from overclaim.mechanisms.libraries.catalogue import library_entries
 from overclaim.mechanisms.library_entry import Library, LibraryCase, MissingLibraryError
-from overclaim.mechanisms.relation import relation_names
+from overclaim.mechanisms.relations.relation import relation_names
 from overclaim.reports.command_line.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]

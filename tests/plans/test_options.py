@@ -15,7 +15,7 @@ from overclaim.audit.plans.options import AT_TOP, IN_CLAIM, OPTIONS, fits
 from overclaim.audit.plans.tasks import Task
 from overclaim.mechanisms import claim
 from overclaim.mechanisms.measures.stated import MEASURES
-from overclaim.mechanisms.relation import relation_names
+from overclaim.mechanisms.relations.relation import relation_names
 from overclaim.mechanisms.view import VIEWS
 from overclaim.reports.command_line.cli import main
 

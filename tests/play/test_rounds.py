@@ -14,7 +14,8 @@ from overclaim.audit.spaces.neighbours import neighbours
 from overclaim.audit.spaces.related import space_of
 from overclaim.audit.spaces.sequences import examples_of, sequences_of
 from overclaim.mechanisms.claim import Claim
-from overclaim.mechanisms.relation import Relation, neighbours_words
+from overclaim.mechanisms.relations import Distance, Relation
+from overclaim.mechanisms.relations.relation import neighbours_words
 
 GAME = Game(arms=2, rounds=6, losses="unit", radius=1.0, contexts=False)
 WITH_CONTEXTS = Game(arms=2, rounds=6, losses="unit", radius=1.0, contexts=True)
@@ -86,7 +87,7 @@ def few(monkeypatch):
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_all_pairs_of_a_search_are_neighbours_and_allowed(relation):
-    labelled = Relation.parse(relation).unit == "user" and ":" not in relation
+    labelled = Relation.parse(relation).of_users and ":" not in relation
     strategy = VISITS if labelled or "losses" in relation else SEQUENCES
     game = WITH_CONTEXTS if strategy is VISITS else GAME
     known = RoundRelation(Relation.parse(relation))
@@ -106,7 +107,7 @@ def test_all_pairs_of_a_search_are_neighbours_and_allowed(relation):
         known.check(case.left, case.right)
         for side in (case.left, case.right):
             assert game.read(side) == side
-            assert known.relation.change == "within" or {key_of(number) for number in _numbers(side)} <= drawn
+            assert isinstance(known.relation, Distance) or {key_of(number) for number in _numbers(side)} <= drawn
     most = max(len(differing(case.left, case.right)) for case in cases)
     assert most == {"user:2": 2, "user-losses:3": 3, "replace:2": 2}.get(relation, most if labelled else 1)
     assert not labelled or most > 1
@@ -207,7 +208,7 @@ def test_a_claim_says_which_rounds_it_is_about():
     assert neighbours_words(Claim(epsilon=1.0, neighbours="user:3").neighbours) == (
         "user: up to 3 rounds of one user replaced"
     )
-    assert Relation.parse("user-losses:12").most == 12
+    assert Relation.parse("user-losses:12").limit == 12
     for wrong in ("user:03", "user:٣", "zero-out:2", "function"):
         with pytest.raises(ValueError, match=re.escape(f"got {wrong!r}")):
             Claim(epsilon=1.0, neighbours=wrong)

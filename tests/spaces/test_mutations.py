@@ -20,7 +20,7 @@ from overclaim.audit.spaces.schema import pairs_of
 from overclaim.audit.spaces.sequences import SequencePairs
 from overclaim.audit.traces.one_path import cost_of_one_run
 from overclaim.mechanisms.claim import Claim
-from overclaim.mechanisms.relation import Relation
+from overclaim.mechanisms.relations import Relation
 
 MUTATIONS = (*OF_RECORDS, *OF_NUMBERS)
 ROWS = [["a", 1.0], ["b", 2.0], ["c", 4.0], ["a", 8.0]]

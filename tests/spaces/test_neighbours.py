@@ -18,7 +18,7 @@ from overclaim.audit.spaces.neighbours import neighbours
 from overclaim.audit.spaces.records import UnfitError, records_of
 from overclaim.audit.spaces.related import space_of
 from overclaim.learners.protocol import LearnerError
-from overclaim.mechanisms.relation import RelationError
+from overclaim.mechanisms.relations import RelationError
 
 pd = pytest.importorskip("pandas")
 hpd = pytest.importorskip("hypothesis.extra.pandas")
