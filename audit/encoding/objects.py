@@ -6,6 +6,7 @@ import math
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,10 @@ def category(thing: object) -> str:
     kind, name = type(thing), repr(thing)
     if isinstance(thing, Awaitable) and hasattr(thing, "close"):
         thing.close()  # else Python warns that it was never awaited
-    unread = isinstance(thing, Iterator | AsyncIterator | Awaitable) or callable(thing)
+    unread = isinstance(thing, Iterator | AsyncIterator | Awaitable | ModuleType) or callable(thing)
     known = () if isinstance(thing, type) else _known(thing)
     shortened = _LEFT_OUT.search(name) is not None
-    if unread or _is_fitted(thing) or shortened or name == object.__repr__(thing):
+    if unread or _is_fitted(thing) or shortened or f"{id(thing):x}" in name.lower():
         article = "an" if kind.__name__[0] in "aeiou" else "a"
         text = ", whose text leaves parts out" if shortened else ""
         more = "; which attributes of an object are released, --attributes (attributes=) says" if known else ""

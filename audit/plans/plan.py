@@ -30,6 +30,7 @@ from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ...mechanisms.relations import RelationError
 from ..execution.execution import Budget
 from ..execution.provenance import check_namesakes, named_from_here, target_from_here
+from ..play.json_text import parse_float
 from ..play.pairs import Pair
 from .catalogues import catalogue, entry_of, libraries
 from .configured import with_configured
@@ -182,7 +183,7 @@ def read_plan(path: Path) -> Plan:
     """
     text = read_text(path, "plan")
     try:
-        data = tomllib.loads(text)
+        data = tomllib.loads(text, parse_float=parse_float)
     except (ValueError, RecursionError) as error:  # whole numbers of thousands of digits; nested too deeply
         raise reworded(error, f"{path}: {error}", ValueError) from None
     lines = _Lines(text, path)

@@ -98,7 +98,10 @@ def _array(array: NDArray[Any]) -> dict[str, object]:
 
 def _column(column: Any) -> dict[str, object]:
     values = [_plain(value) for value in column.tolist()]
-    form = {"dtype": str(column.dtype), "data": [None if _is_missing(value) else to_json(value) for value in values]}
+    form: dict[str, object] = {
+        "dtype": str(column.dtype),
+        "data": [None if _is_missing(value) else to_json(value) for value in values],
+    }
     if form["dtype"] == "category":
         form["categories"] = [to_json(_plain(value)) for value in column.dtype.categories.tolist()]
         form["ordered"] = bool(column.dtype.ordered)

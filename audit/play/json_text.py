@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+
+from ...errors import hinted
 
 
 def parse_json(text: str, number: Callable[[str], object] | None = None) -> object:
-    """Return what a JSON text holds; ValueError for what is no JSON, or has two values under one name in an object.
+    """Return what a JSON text holds.
+
+    Raises
+    ------
+    ValueError
+        For what is no JSON, has two values under one name in an object, or a number beyond all floats.
 
     Parameters
     ----------
     number : callable, optional
         What stands for NaN and the infinities, by their names; Python's floats by default.
     """
-    data: object = json.loads(text, parse_constant=number, object_pairs_hook=_told_once)
+    data: object = json.loads(text, parse_constant=number, parse_float=parse_float, object_pairs_hook=_unique_names)
     return data
 
 
-def _told_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def parse_float(text: str) -> float:
+    """Return the number that a text writes; ValueError for one that no float holds, which would become infinity."""
+    number = float(text)
+    if math.isinf(number) and "inf" not in text.lower():
+        raise hinted(ValueError(f"no float holds {text:.40}"), "write infinity as Infinity in JSON, as inf in TOML")
+    return number
+
+
+def _unique_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object; of two values under one name readers would take different ones."""
     data = dict(pairs)
     if len(data) < len(pairs):

@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...learners.blame import said
 from ..play.data import from_json, import_pandas
-from ..play.json_text import parse_json
+from ..play.json_text import parse_float, parse_json
 
 #: What a file may be, by its suffix, and the largest one in bytes: a record holds the inputs.
 SUFFIXES, LARGEST = (".json", ".npy", ".csv"), 2**23
@@ -44,8 +45,20 @@ class InputFile:
         if self.path.suffix == ".npy":
             return np.load(self.path, allow_pickle=False)
         if self.path.suffix == ".csv":
-            return import_pandas().read_csv(self.path)
+            return _read_table(self.path)
         return parse_json(self.path.read_text(encoding="utf-8-sig"))
+
+
+def _read_table(path: Path) -> Any:
+    """Return a table; ValueError where a number in it is beyond all floats, which pandas reads as infinity."""
+    table = import_pandas().read_csv(path)
+    infinite = [name for name in table.select_dtypes("float") if np.isinf(table[name]).any()]
+    if infinite:
+        texts = import_pandas().read_csv(path, usecols=infinite, dtype=str)
+        for name in infinite:
+            for text in texts[name][np.isinf(table[name])]:
+                parse_float(text)
+    return table
 
 
 def read_input(value: object) -> object:

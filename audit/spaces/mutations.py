@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import cycle, islice
+from typing import Any
 
 import numpy as np
 
-from ...mechanisms.relations import RelationError
-from ...mechanisms.relations.numbers import Path, is_whole, kind_of, numbers_of, with_numbers
+from ...mechanisms.relations.numbers import Path, is_whole, kind_of, numbers_of, ranges_of, with_numbers
 from ...mechanisms.relations.records import UnfitError
 from ..play.data import from_json, key_of, to_json
 from .extremes import plain_record
@@ -54,6 +54,8 @@ class Known:
         The least and the largest number seen at each place (`kind_of`).
     exact : bool
         Whether the domain tells of any number if it is in it: then numbers that nobody drew are tried too.
+    types : set
+        The type of what was seen at each place.
     mixes : bool
         Whether a record may have values of several ones.
     """
@@ -63,6 +65,7 @@ class Known:
     most: int
     ranges: dict[Path, tuple[Decimal, Decimal]]
     exact: bool
+    types: Set[tuple[Path, str]]
     mixes: bool = True
 
     @classmethod
@@ -71,11 +74,32 @@ class Known:
     ) -> Known:
         """Return what data sets of so many records show."""
         ranges: dict[Path, tuple[Decimal, Decimal]] = {}
+        types = set[tuple[Path, str]]()
         for data in bases:
-            for path, number in numbers_of(to_json(data)):
-                low, high = ranges.get(kind_of(path), (number, number))
-                ranges[kind_of(path)] = min(low, number), max(high, number)
-        return cls(pool, min(sizes), max(sizes), ranges, exact, mixes)
+            ranges_of(form := to_json(data), ranges)
+            types |= set(_types_in(form))
+        return cls(pool, min(sizes), max(sizes), ranges, exact, types, mixes)
+
+    def may_hold(self, data: object) -> bool:
+        """Tell whether data may be in the domain: where nothing tells that, it has what was seen at each place."""
+        return self.exact or self.types >= set(_types_in(to_json(data)))
+
+    def range_at(self, path: Path) -> tuple[Decimal, Decimal]:
+        """Return the least and the largest number seen at a place; UnfitError where none was."""
+        if (kind := kind_of(path)) not in self.ranges:
+            raise UnfitError("no data set had a number there")
+        return self.ranges[kind]
+
+
+def _types_in(form: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield the places of a record's form of data, and the type of what is there."""
+    yield path, type(form).__name__
+    if isinstance(form, dict):
+        for name, part in form.items():
+            yield from _types_in(part, (*path, name))
+    elif isinstance(form, list):
+        for part in form:
+            yield from _types_in(part, (*path, "*"))
 
 
 #: From the records of a data set to data anew; UnfitError where it cannot apply.
@@ -98,7 +122,10 @@ class Mutator:
             before, mutation = data, self._next(int(rng.integers(len(MUTATIONS))), rng)
             try:
                 data = mutation(records_of(data), self.known, rng)
-            except (RelationError, TypeError, AttributeError, IndexError):  # it does not fit such data
+            except Exception:  # it does not fit such data: whatever it raises is no fault of the user's
+                continue
+            if not self.known.may_hold(data):
+                data = before
                 continue
             if key_of(data) != key_of(before) and rng.random() < 0.5:
                 break
@@ -258,7 +285,7 @@ def _with_numbers(here: Records, numbers: dict[Path, Decimal]) -> object:
 def at_a_limit(here: Records, known: Known, rng: Rng) -> object:
     """Put a number where a type ends, or beside it."""
     path = _any_of(list(_numbers(here, known)), rng)
-    return _with_numbers(here, {path: _limit(*known.ranges[kind_of(path)], rng)})
+    return _with_numbers(here, {path: _limit(*known.range_at(path), rng)})
 
 
 def sum_at_a_limit(here: Records, known: Known, rng: Rng) -> object:
@@ -270,7 +297,7 @@ def sum_at_a_limit(here: Records, known: Known, rng: Rng) -> object:
     any_path = _any_of(list(numbers), rng)
     kind = kind_of(any_path)
     paths = [path for path in numbers if kind_of(path) == kind]
-    low, high = known.ranges[kind]
+    low, high = known.range_at(any_path)
     held = max(abs(low), abs(high))
     try:
         rest = _limit(len(paths) * low, len(paths) * high, rng, held)

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...learners.protocol import LearnerError
 from ...mechanisms.relations import Relation, RelationError
 from ...mechanisms.relations.paths import path_between
 from ...mechanisms.relations.records import UnfitError
@@ -139,7 +140,12 @@ class Related:
         if not self._fits(base):
             return None
         same = self.neighbours.records_of(base).size == size
-        return self._case(base, rng, index if same else None, record, still=True)
+        try:
+            return self._case(base, rng, index if same else None, record, still=True)
+        except LearnerError:
+            if self.known.exact:
+                raise
+            return None  # whether the relation has to take such data is not known
 
     def _sparse(self, base: object, rng: np.random.Generator) -> Candidate | None:
         """Return a pair on this data with a feature in which all records are alike, but for the one that differs."""

@@ -25,17 +25,18 @@ class RelationError(ValueError):
 
 def text_of(form: Any) -> str:
     """Return a text that equal forms have alike, in whatever order their mappings are."""
-    return json.dumps(_sorted(form), sort_keys=True, allow_nan=False)
+    return json.dumps(sorted_form(form), sort_keys=True, allow_nan=False)
 
 
-def _sorted(form: Any) -> Any:
+def sorted_form(form: Any) -> Any:
+    """Return a form whose mappings by other keys than text are in the order of the keys: they have none."""
     if isinstance(form, list):
-        return [_sorted(part) for part in form]
+        return [sorted_form(part) for part in form]
     if not isinstance(form, dict):
         return form
     if form.keys() == {"$map"}:
-        return {"$map": sorted(_sorted(form["$map"]), key=text_of)}
-    return {name: _sorted(part) for name, part in form.items()}
+        return {"$map": sorted(sorted_form(form["$map"]), key=text_of)}
+    return {name: sorted_form(part) for name, part in form.items()}
 
 
 class Row(list[Any]):
@@ -285,8 +286,7 @@ def _frame(form: Any, value: Any) -> Canonical:
 
 
 def _index_frame(value: Any) -> dict[str, Any]:
-    index = value.get("index")
-    return {} if index is None else {"names of labels": index.get("name")}
+    return {"names of labels": value.get("index", {}).get("name")}
 
 
 def _labels(value: Any) -> list[str] | None:

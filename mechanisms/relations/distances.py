@@ -10,7 +10,7 @@ from decimal import Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ...errors import must_be
-from .canonical import Canonical, RelationError, text_of
+from .canonical import Canonical, RelationError, sorted_form, text_of
 from .numbers import SHORT, blank, is_whole, kind_of, numbers_of, with_numbers
 from .records import Choose, Drawing, Parts, Records, UnfitError
 from .relation import Relation
@@ -88,6 +88,7 @@ class Distance(Relation):
 
     def form_fault(self, left: Any, right: Any) -> str:
         """Return why two records' forms of data are not within the distance; nothing where they are."""
+        left, right = sorted_form(left), sorted_form(right)
         numbers, others = dict(numbers_of(left)), dict(numbers_of(right))
         if numbers.keys() != others.keys() or text_of(blank(left)) != text_of(blank(right)):
             return "they differ in more than their numbers"

@@ -73,5 +73,5 @@ def _read_pair(path: Path | None) -> Pair | None:
 
     if path is None:
         return None
-    data = read_json(path, "pair", ("{",))
+    data = read_json(path, "pair", ("{", "["))
     return Pair.from_json(data.get("pair", data) if isinstance(data, dict) else data)

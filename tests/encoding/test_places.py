@@ -2,7 +2,9 @@
 
 import math
 import random
+import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -216,6 +218,13 @@ def test_a_model_that_can_be_called_is_told_of_attributes_too():
     model.weight = 1.0
     with pytest.raises(LearnerError, match=r"returned a Module: expected .*--attributes"):
         list(scalars(model))
+
+
+@pytest.mark.parametrize("thing", [warnings, threading.Lock(), (lambda: (yield))().gi_frame, weakref.ref(Short)])
+def test_what_is_told_by_where_it_is_is_refused(thing):
+    """A module was a category, told from others by its file."""
+    with pytest.raises(LearnerError, match="the mechanism returned a"):
+        list(scalars([1, thing]))
 
 
 def test_large_numbers_in_texts_warn_of_nothing():

@@ -164,6 +164,23 @@ def visit(user, losses, context=0):
         ("user", [visit("a", A), visit("b", A)], [visit("a", B), visit("b", B)], "several users differ: 1, 2"),
         ("user", [visit("a", A)], [visit("b", B)], "another user in the other world"),
         ("user", [A], [B], "rounds that say whose they are"),
+        ("user:1", [A, A], [B, B], "they differ in rounds 1, 2, more than 1"),
+        ("user:2", [visit("a", A), visit("b", A)], [visit("a", B), visit("b", B)], "several users differ: 1, 2"),
+        ("replace", [visit("a", A)], [visit("b", B)], "another user in the other world"),
+        ("replace", [{"losses": A}], [visit("a", B)], "another user in the other world"),
+        ("replace", [{"losses": A}], [{"losses": B, "context": 1}], "a context in one world alone"),
+        ("replace", [A], [{"losses": A}], "no round differs"),
+        ("zero-out", [visit("a", B, 0)], [visit("a", A, 1)], "their contexts differ"),
+        ("zero-out", [{"losses": B, "arms": [0, 1]}], [{"losses": A, "arms": [1, 2]}], "their arms differ"),
+        ("zero-out", [{"losses": B}], [{"losses": [0.0]}], "one loss of round 1 must be 0"),
+        ("zero-out-user", [visit("a", B), visit("a", B)], [visit("a", A), visit("a", B)], "round 1, 2 must be 0"),
+        ("zero-out-user:2", [B, C], [A, B], "one loss of round 1, 2 must be 0"),
+        ("replace-user", [visit("a", A), visit("b", A)], [visit("a", B), visit("b", B)], "several users differ: 1, 2"),
+        ("user-losses", [visit("a", A, 0)], [visit("a", B, 1)], "their contexts differ"),
+        ("l1:0.5", [A], [B], "their distance is 2"),
+        ("l1:2", [[0.0, 0.0]], [[0.0, 0.0, 1.0]], "they differ in more than their numbers"),
+        ("l1:2", [A, A], [B, B], "they differ in rounds 1, 2"),
+        ("linf:1", [visit("a", A, 0)], [visit("a", B, 1)], "their contexts differ"),
     ],
 )
 def test_worlds_that_are_no_neighbours_are_refused(relation, left, right, why):
@@ -174,6 +191,10 @@ def test_worlds_that_are_no_neighbours_are_refused(relation, left, right, why):
 def test_a_user_may_have_rounds_that_do_not_differ():
     RoundRelation(Relation.parse("user")).check([visit("a", A), visit("a", B)], [visit("a", C), visit("a", B)])
     RoundRelation(Relation.parse("user:3")).check([A, A, B], [B, A, A])
+    RoundRelation(Relation.parse("zero-out-user")).check(
+        [visit("a", B), visit("a", A)], [visit("a", A), visit("a", A)]
+    )
+    RoundRelation(Relation.parse("replace")).check([A], [{"losses": B}])
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "substitute-feature", "user:0", "user:", "l2", "users"])

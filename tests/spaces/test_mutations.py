@@ -14,13 +14,15 @@ from overclaim.audit.spaces.candidates import Candidate
 from overclaim.audit.spaces.changes import check_near
 from overclaim.audit.spaces.extremes import corners
 from overclaim.audit.spaces.mutations import LIMITS, OF_NUMBERS, OF_RECORDS, Known, Mutator
-from overclaim.audit.spaces.records import UnfitError, records_of
+from overclaim.audit.spaces.neighbours import made_by, neighbours
+from overclaim.audit.spaces.records import records_of
 from overclaim.audit.spaces.related import space_of
 from overclaim.audit.spaces.schema import pairs_of
 from overclaim.audit.spaces.sequences import SequencePairs
 from overclaim.audit.traces.one_path import cost_of_one_run
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.relations import Relation
+from overclaim.mechanisms.relations.records import UnfitError
 
 MUTATIONS = (*OF_RECORDS, *OF_NUMBERS)
 ROWS = [["a", 1.0], ["b", 2.0], ["c", 4.0], ["a", 8.0]]
@@ -406,3 +408,54 @@ def test_the_dearest_pair_by_its_trace_reaches_the_last_generation_of_few_runs()
     inputs = pairs_of(array(PURCHASE, 1, 6), "user")
     result = falsify(several_visits, Claim(epsilon=1.0), inputs=inputs, runs=2000, shrink=False)
     assert result.verdict.name == "FALSIFIED"
+
+
+CUSTOMER = {"id": {"enum": ["c1", "c2"]}, "age": {"type": "integer", "minimum": 0, "maximum": 9}}
+ORDER = {"customer": {"enum": ["c1", "c2"]}, "product": {"enum": [1, 2]}}
+
+
+def records_schema(fields, most):
+    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    return {"type": "array", "items": item, "maxItems": most}
+
+
+TABLES = {
+    "type": "object",
+    "properties": {"customers": records_schema(CUSTOMER, 2), "orders": records_schema(ORDER, 3)},
+    "required": ["customers", "orders"],
+    "additionalProperties": False,
+}
+
+
+def is_tables(data):
+    names = {"customers": {"id", "age"}, "orders": {"customer", "product"}}
+    return data.keys() == names.keys() and all(row.keys() == names[name] for name in names for row in data[name])
+
+
+def gone(data):
+    """A relation of one's own, which takes what the schema allows and nothing else."""
+    assert is_tables(data)
+    return [{**data, "customers": data["customers"][1:]}]
+
+
+def leaves(records, known, rng):
+    return {"customers": 3, "orders": []}
+
+
+def raises(records, known, rng):
+    raise KeyError(("customers", "*", "product"))
+
+
+@pytest.mark.parametrize("strategy", ["schema", "strategy"])
+def test_a_mutation_that_raises_or_leaves_the_schema_is_dropped(monkeypatch, strategy):
+    """A search over a dictionary of tables ended in KeyError, and blamed the target."""
+    planted = tuple((*kind, *([raises, leaves] * 8)) for kind in mutations.MUTATIONS)
+    monkeypatch.setattr(mutations, "MUTATIONS", planted)
+    drawn = pairs_of(TABLES, gone)
+    if strategy == "strategy":  # which tells of no data whether it is in the domain
+        drawn = neighbours(made_by(drawn).strategy, gone)
+    space, rng = space_of(drawn, 0), np.random.default_rng(0)
+    cases = space.first(20)
+    cases += [other for case in cases for _ in range(4) if (other := space.changed(case, rng))]
+    assert len(cases) > 40
+    assert all(is_tables(side) for case in cases for side in (case.left, case.right))

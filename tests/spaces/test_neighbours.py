@@ -15,10 +15,11 @@ from overclaim.audit.spaces import drawing
 from overclaim.audit.spaces.drawing import draw
 from overclaim.audit.spaces.extremes import all_alike
 from overclaim.audit.spaces.neighbours import neighbours
-from overclaim.audit.spaces.records import UnfitError, records_of
+from overclaim.audit.spaces.records import records_of
 from overclaim.audit.spaces.related import space_of
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.relations import RelationError
+from overclaim.mechanisms.relations.records import UnfitError
 
 pd = pytest.importorskip("pandas")
 hpd = pytest.importorskip("hypothesis.extra.pandas")

@@ -325,6 +325,11 @@ def test_bad_pairs(tmp_path, pair, message):
     refused(check("agarwal-singh/reduction-exp2", "--runs", 100, "--pair", path, *words), message)
 
 
+def test_a_pair_that_is_written_out_is_read_as_json():
+    """It said that there was no such file."""
+    refused(check("agarwal-singh/reduction-exp2", "--runs", 100, "--pair", "[[0],[1]]"), "must be an object with")
+
+
 def test_a_pair_from_a_file_is_used(tmp_path):
     path = tmp_path / "pair.json"
     path.write_text(json.dumps({"left": [[0.5, 0], [1, 1]], "right": [[0, 0], [1, 1]]}))

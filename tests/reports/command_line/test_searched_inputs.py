@@ -159,6 +159,8 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
     [
         (["noisy.py:total", "--inputs", "none.json"], "cannot read the input 'none.json'"),
         (["noisy.py:total", "--inputs", "{"], "--inputs must be JSON"),
+        (["noisy.py:total", "--left", "[1e400]", "--right", "[0]"], "no float holds 1e400"),
+        (["noisy.py:total", "--inputs", '{"enum": [-1e999, 0]}'], "no float holds -1e999"),
         (["noisy.py:total", "--inputs", '{"type": "strange"}'], "the schema of inputs is invalid"),
         (["noisy.py:total", "--inputs", '{"type": "integer", "minimum": 2, "maximum": 1}'], "nothing fits the schema"),
         (
