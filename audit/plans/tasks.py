@@ -37,7 +37,7 @@ from ..play.raising import Outcomes
 from ..play.rounds import arms_told, as_sequence
 from ..play.run_by_run import played_alone, player_of
 from ..play.unseeded import OnGlobals, Unseeded
-from ..spaces.changes import check_near
+from ..spaces.changes import check_near, check_some_relation
 from ..spaces.files import read_input, read_schema
 from ..spaces.neighbours import neighbours_of
 from ..spaces.schema import pairs_of
@@ -339,9 +339,12 @@ class Task(Request):
 
     def _check_near(self) -> None:
         """Raise ValueError where given inputs are no neighbours by the relation that was said."""
-        if not self._given_inputs() or self.neighbours is None:
+        if not self._given_inputs():
             return
         left, right = (read_input(value) for value in (self.left, self.right))
+        if self.neighbours is None:
+            check_some_relation(left, right)
+            return
         if not self.near_by_function:
             check_near(Relation.parse(self.neighbours), left, right)
             return

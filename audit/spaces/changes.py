@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import hinted
 from ...mechanisms.relations import Distance, Relation, RelationError
 from ...mechanisms.relations.canonical import Canonical
 from ...mechanisms.relations.numbers import Path, ranges_of
@@ -65,3 +66,11 @@ def check_near(relation: Relation, left: object, right: object) -> None:
     if not relation.for_data:
         raise RelationError(f"{relation} is a relation of a learner's rounds, and a mechanism has none")
     relation.check(*(Canonical.of(to_json(side)) for side in (left, right)))
+
+
+def check_some_relation(left: object, right: object) -> None:
+    """Raise ValueError where two inputs of a mechanism are neighbours by no relation: in more than their records."""
+    sides = [Canonical.whatever(to_json(side)) for side in (left, right)]
+    if fault := sides[0].opened(sides[1]).frame_fault(sides[1].opened(sides[0])):
+        own = "--neighbours FILE.py:NAME names a relation of your own"
+        raise hinted(ValueError(f"the two inputs are no neighbours by any relation: {fault}"), own)

@@ -101,6 +101,14 @@ class Canonical:
             return _table(form, "table", values) if values and all(map(_is_rows, values)) else _opened(form)
         return Canonical(form, "single value", [form], {"kinds": kind_of_value(form)})
 
+    @staticmethod
+    def whatever(form: Any) -> Canonical:
+        """Return the canonical form of data; a table whose parts have different numbers of rows is its items."""
+        try:
+            return Canonical.of(form)
+        except RelationError:
+            return _opened(form)
+
     @property
     def unlabelled(self) -> bool:
         """Whether nothing but their numbers names the records."""
