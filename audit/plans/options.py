@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 LARGEST = 2**53 - 1
 #: What a plan says of a claim whose audit catches too little to be called a test.
 ALLOWED = "allowed"
-#: The words of neighbour relations, as `mechanisms.relation` has them.
+#: The words of neighbour relations, as `mechanisms.relations` has them.
 RELATIONS = (
     *("replace", "zero-out", "add-remove", "substitute-feature", "user", "replace-user", "zero-out-user"),
     *("replace-losses", "user-losses", "l1:D", "l2:D", "linf:D"),

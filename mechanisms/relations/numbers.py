@@ -15,7 +15,7 @@ SHORT = Context(prec=6, rounding=ROUND_DOWN)
 Path = tuple[Any, ...]
 
 
-def numbers_of(form: Any, path: Path = (), of_data: bool = True) -> Iterator[tuple[Path, Decimal]]:
+def numbers_of(form: Any, path: Path = (), in_data: bool = True) -> Iterator[tuple[Path, Decimal]]:
     """Yield the place and the value, as it is printed, of each finite number in a record's form of data.
 
     Keys, names and categories are none, nor are the items of sets, which have no places.
@@ -23,15 +23,15 @@ def numbers_of(form: Any, path: Path = (), of_data: bool = True) -> Iterator[tup
     if isinstance(form, list):
         pairs = path[-1:] == ("$map",) or path[-2:] == ("$frame", "columns")  # of a name and what it has
         for i, part in enumerate(form):
-            yield from numbers_of(part[1], (*path, i, 1), held) if pairs else numbers_of(part, (*path, i), held)
+            yield from numbers_of(part[1], (*path, i, 1), in_data) if pairs else numbers_of(part, (*path, i), in_data)
     elif isinstance(form, dict):
         typed = path[-1:] in ((name,) for name in _HOLDERS) or path[-4:-2] == ("$frame", "columns")
         for name, part in form.items():
             if typed and (name not in ("data", "columns") or "categories" in form):
                 continue
-            of_data = held and (name in _HOLDERS or not name.startswith("$") or name in ("$tuple", "$map"))
+            of_data = in_data and (name in _HOLDERS or not name.startswith("$") or name in ("$tuple", "$map"))
             yield from numbers_of(part, (*path, name), of_data)
-    elif held and type(form) in (int, float) and math.isfinite(form):
+    elif in_data and type(form) in (int, float) and math.isfinite(form):
         yield path, Decimal(repr(form))
 
 
