@@ -19,8 +19,8 @@ from ...mechanisms.draws import Draws
 from ...mechanisms.library_entry import LibraryCase, LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
-from ...mechanisms.specimen import Specimen, claim_of
 from ...mechanisms.relations import Relation
+from ...mechanisms.specimen import Specimen, claim_of
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
 from ..canaries.score_audit import concluded
 from ..canaries.training_audit import audit_training, is_training
