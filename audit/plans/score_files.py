@@ -22,6 +22,8 @@ SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".json")
 #: The columns of a table, each with what else it may be called; the last one is optional.
 SCORE, INCLUDED, TRAINING = "score", "included", "training"
 _NAMES = {"score": SCORE, "scores": SCORE, "included": INCLUDED, "training": TRAINING}
+#: What the needed columns are for.
+_MEANINGS = {SCORE: "has the attack's scores", INCLUDED: "says whether a canary was in the training data (0 or 1)"}
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -38,7 +40,8 @@ def read_canaries(path: Path) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     for name in (SCORE, INCLUDED):
         if name not in columns:
             had = ", ".join(columns) or "none"
-            raise ValueError(f"{str(path)!r} must have the columns score and included, it has {had}")
+            message = f"{str(path)!r} must have the columns score and included, it has {had}"
+            raise hinted(ValueError(message), f"rename the column that {_MEANINGS[name]} to {name}")
     scores, coins = columns[SCORE], columns[INCLUDED]
     if TRAINING not in columns:
         return [scores], [coins]

@@ -61,7 +61,7 @@ def resolve(target: str) -> object:
 
 def _ours(target: str) -> Entry | Specimen | LibraryEntry:
     if not target or target.endswith(".py"):
-        raise ValueError(f"{TARGETS}, got {target!r}")
+        raise hinted(ValueError(f"{TARGETS}, got {target!r}"), _named_in(Path(target)))
     if target.startswith(LIBRARIES):
         if target not in libraries():
             raise unknown("there is no entry", target, libraries(), "overclaim list libraries shows all")
@@ -78,6 +78,17 @@ def _ours(target: str) -> Entry | Specimen | LibraryEntry:
 
 def _users(target: str) -> object:
     return _module_and_object(target)[1]
+
+
+def _named_in(file: Path) -> str:
+    """Return a hint with the classes and functions of a file, or nothing where it is none."""
+    try:
+        statements = ast.parse(file.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    code = (ast.ClassDef, ast.FunctionDef)
+    names = [f"{file}:{one.name}" for one in statements if isinstance(one, code) and not one.name.startswith("_")]
+    return f"name one of its classes and functions: {', '.join(names)}" if names else ""
 
 
 def _module_and_object(target: str) -> tuple[ModuleType, object]:

@@ -14,9 +14,9 @@ from .task_options import prepared_learner, task_of
 
 
 @click.command(cls=Once)
-@click.option("--epsilon", type=float, required=True, help="Claimed epsilon")
-@click.option("--delta", type=float, default=0.0, help="Claimed delta")
-@click.option("--runs", type=click.IntRange(1, 2**50), required=True, help="Runs of both inputs together")
+@click.option("--epsilon", type=float, metavar="NUMBER", required=True, help="Claimed epsilon")
+@click.option("--delta", type=float, metavar="NUMBER", default=0.0, help="Claimed delta")
+@click.option("--runs", type=click.IntRange(1, 2**50), metavar="N", required=True, help="Runs of both inputs together")
 @option("confidence")
 @JSON
 @command

@@ -282,6 +282,12 @@ def test_unknown_targets(target, message):
     refused(check(target, "--runs", 100), message)
 
 
+def test_a_file_without_a_name_lists_what_may_be_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("class Mine: pass\ndef count(data, rng): pass\ndef _own(): pass\nraise SystemExit\n")
+    refused(check("mine.py", "--runs", 100), "name one of its classes and functions: mine.py:Mine, mine.py:count\n")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

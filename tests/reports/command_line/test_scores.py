@@ -139,6 +139,11 @@ BAD = {
     "a folder": (".csv/", [*ONE_RUN, "--epsilon", 1], "a file of scores must end with"),
     "no columns": ("a,b\n1,0\n", [], "its first line must name the columns score and included"),
     "one column": ("score\n1\n", [], "must have the columns score and included, it has score"),
+    "another name": (
+        "score,member\n1,0\n",
+        [],
+        "rename the column that says whether a canary was in the training data (0 or 1) to included",
+    ),
     "text": ("score,included\nx,0\n", [], "could not convert string 'x' to float64"),
     "short row": ("score,included\n1\n", [], "cannot read the scores"),
     "nan": ("score,included\n1,0\nnan,1\n", [], "scores must be numbers, number 2 is nan"),
