@@ -19,6 +19,7 @@ from ...learners.blame import MissingExtra, all_ours, extra_or_reason
 from ...learners.protocol import LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.claim import Claim
+from ...mechanisms.constant_seeds import watched_seeds
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..encoding.features import Outputs
 from ..play.mechanism_runs import DataPair, join, outputs_of
@@ -72,16 +73,30 @@ class Watched(Draws):
         return any(repr(generator.bit_generator.state) != before for generator, before in self.handed)
 
 
-def draws_nothing(target: object, play: Callable[[Draws], object], seed: int) -> bool:
-    """Return whether a few runs of code that is not ours take no number from their generator."""
+def noise_remarks(target: object, play: Callable[[Draws], object], seed: int) -> list[str]:
+    """Return what a few runs of code that is not ours show of its noise: seeds of its own, or no draw at all."""
     if all_ours(target):
-        return False
+        return []
     draws = Watched(seed, Stage.EVIDENCE, 0, _PART)
-    try:
-        play(draws)
-    except LearnerError:  # the audit itself says what it raises
-        return False
-    return not draws.used
+    with watched_seeds(_globals_of(target)) as log:
+        try:
+            play(draws)
+        except LearnerError:  # the audit itself says what it raises
+            return []
+    seeds = [
+        f"it seeds itself with {number} ({file}:{line}): what it draws from that seed is the same in every run"
+        for file, line, number in log.constant_seeds(FEW)
+    ]
+    return seeds or ([] if draws.used else [FIXED_NOISE])
+
+
+def _globals_of(target: Any) -> dict[str, object]:
+    """Return the globals of the module that a function, or a class, is written in; none where nothing tells."""
+    while hasattr(target, "mechanism"):  # played, read or caught for us
+        target = target.mechanism
+    written = getattr(target, "user_class", getattr(target, "func", target))
+    functions = [written, *(vars(written).values() if isinstance(written, type) else ())]
+    return next((one.__globals__ for one in functions if hasattr(one, "__globals__")), {})
 
 
 def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: Choice) -> Result:
@@ -89,12 +104,11 @@ def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: C
     target = audit.learner if isinstance(audit, LearnerAudit) else audit.mechanism
     seed, missing, found = audit.budget.seed, tuple[MissingExtra, ...](), _other_epsilon(target, audit.claim)
     if isinstance(audit, LearnerAudit):
-        if draws_nothing(target, lambda draws: play(audit.learner, choice.losses, draws, FEW), seed):
-            found.append(FIXED_NOISE)
+        found += noise_remarks(target, lambda draws: play(audit.learner, choice.losses, draws, FEW), seed)
         return replace(result, remarks=tuple(found))
     mechanism, pair = audit.mechanism, choice.inputs
-    if not audit.unseeded and draws_nothing(mechanism, lambda one: outputs_of(mechanism, pair.left, one, FEW), seed):
-        found.append(FIXED_NOISE)
+    if not audit.unseeded:
+        found += noise_remarks(mechanism, lambda draws: outputs_of(mechanism, pair.left, draws, FEW), seed)
     if audit.claim.raising == "outcome":
         found += _always_raises(mechanism, pair, seed)
     if result.verdict is Verdict.FALSIFIED and not getattr(mechanism, "in_step", False):

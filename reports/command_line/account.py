@@ -14,7 +14,7 @@ from .options import JSON, option
 
 @click.command(cls=Once)
 @option("dp_sgd", rare=False)
-@click.option("--claimed", type=float, metavar="NUMBER", required=True, help="Claimed epsilon, at the configuration's delta")
+@click.option("--claimed", type=float, metavar="NUMBER", required=True, help="Claimed epsilon, at its delta")
 @JSON
 @command
 def account(dp_sgd: Mapping[str, object] | None, claimed: float, as_json: bool) -> int:

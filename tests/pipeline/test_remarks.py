@@ -1,11 +1,15 @@
 """What differs between outputs, in words that fresh runs show; and noise that no generator draws."""
 
 import html
+import random
+import re
+import types
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pytest
+from numpy.random import RandomState
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
 from overclaim.audit.pipeline.remarks import FIXED_NOISE, differences
@@ -79,6 +83,12 @@ def test_a_falsified_result_says_it_and_a_sound_one_says_nothing():
     assert sound.remarks == ()
 
 
+#: The remark on code that seeds itself, in a line of this file.
+LINE = "LINE"
+SEEDED = "it seeds itself with {} (LINE): what it draws from that seed is the same in every run"
+default_rng = np.random.default_rng
+
+
 class DefaultSeed:
     """Broken: the noise is the same in every run."""
 
@@ -99,14 +109,26 @@ class Drawing(DefaultSeed):
         self.rng, self.best = rng, 0
 
 
+class Constant(DefaultSeed):
+    def __init__(self, arms, rounds, rng):
+        self.rng, self.best = types.SimpleNamespace(laplace=lambda: 0.25), 0
+
+
 def of_data(data, rng):
-    return len(data) + np.random.default_rng(3).laplace()
+    return len(data) + np.random.default_rng(5).laplace()
 
 
-@pytest.mark.parametrize(("learner", "remarks"), [(DefaultSeed, (FIXED_NOISE,)), (Drawing, ())])
+def constant(data, rng):
+    return len(data) + 0.25
+
+
+@pytest.mark.parametrize(
+    ("learner", "remarks"), [(DefaultSeed, (SEEDED.format(10),)), (Constant, (FIXED_NOISE,)), (Drawing, ())]
+)
 def test_fixed_noise_of_a_learner_is_told(learner, remarks):
     """It was FALSIFIED, or nothing was seen, without a word why."""
-    assert falsify(learner, Claim(epsilon=1.0), rounds=2, arms=2, runs=1_000).remarks == remarks
+    found = falsify(learner, Claim(epsilon=1.0), rounds=2, arms=2, runs=1_000).remarks
+    assert [re.sub(r"\(test_remarks.py:\d+\)", f"({LINE})", remark) for remark in found] == [*remarks]
 
 
 def test_what_raises_in_every_run_is_told():
@@ -119,10 +141,41 @@ def test_what_raises_in_every_run_is_told():
 
 
 def test_fixed_noise_of_a_mechanism_is_told():
-    result = falsify_mechanism(of_data, Claim(epsilon=1.0), left=[1], right=[], runs=400)
+    result = falsify_mechanism(constant, Claim(epsilon=1.0), left=[1], right=[], runs=400)
     assert result.remarks[0] == FIXED_NOISE
-    own = falsify_mechanism(of_data, Claim(epsilon=1.0), left=[1], right=[], runs=400, os_random=True)
+    own = falsify_mechanism(constant, Claim(epsilon=1.0), left=[1], right=[], runs=400, os_random=True)
     assert FIXED_NOISE not in own.remarks
+
+
+def legacy(data, rng):
+    np.random.seed(5)
+    return len(data) + np.random.laplace()
+
+
+def imported_state(data, rng):
+    own = RandomState(seed=5)
+    assert isinstance(own, np.random.RandomState)
+    return len(data) + own.laplace()
+
+
+def standard(data, rng):
+    return len(data) + random.Random(5).gauss(0, 1)
+
+
+@pytest.mark.parametrize("target", [of_data, legacy, imported_state, standard])
+def test_a_seed_of_its_own_is_told_with_its_line(target):
+    result = falsify_mechanism(target, Claim(epsilon=1.0), left=[1], right=[], runs=400)
+    first = target.__code__.co_firstlineno
+    assert result.remarks[0] == SEEDED.format(5).replace(LINE, f"test_remarks.py:{first + 1}")
+
+
+def test_a_seed_that_is_drawn_is_none_of_its_own():
+    def drawn(data, rng):
+        return len(data) + np.random.default_rng(int(rng.integers(2**31))).laplace()
+
+    result = falsify_mechanism(drawn, Claim(epsilon=1.0), left=[1], right=[], runs=400)
+    assert result.remarks == ()
+    assert np.random.default_rng is default_rng
 
 
 def test_every_report_shows_remarks_and_the_pair_that_raises():
