@@ -19,7 +19,7 @@ KEYWORD = re.compile(r"`(\w+)(?:=([^`]*))?`")
 #: Letters of a value that an error shows, and suggestions that a hint makes.
 _MOST_LETTERS, _MOST_NEAR = 80, 3
 #: How alike a suggestion is, of 1, by difflib: its own usual limit.
-_ALIKE = 0.6
+_MIN_LIKENESS = 0.6
 #: By how much less alike than the best another suggestion may be.
 _AS_GOOD = 0.1
 
@@ -79,11 +79,11 @@ def must_be(name: str, expected: str, value: object, kind: type[BaseException] =
 
 
 @overload
-def must_be_one_of(name: str, known: Iterable[str], value: object) -> ValueError: ...
+def must_be_one_of(name: str, choices: Iterable[str], value: object) -> ValueError: ...
 @overload
-def must_be_one_of(name: str, known: Iterable[str], value: object, kind: type[Error]) -> Error: ...
+def must_be_one_of(name: str, choices: Iterable[str], value: object, kind: type[Error]) -> Error: ...
 def must_be_one_of(
-    name: str, known: Iterable[str], value: object, kind: type[BaseException] = ValueError
+    name: str, choices: Iterable[str], value: object, kind: type[BaseException] = ValueError
 ) -> BaseException:
     """Return the error that a value is none of some words, with the one that it may stand for.
 
@@ -93,17 +93,17 @@ def must_be_one_of(
     >>> print(error, notes_of(error))
     losses must be one of unit, symmetric; got 'units' ['did you mean unit?']
     """
-    known = list(known)
-    error = kind(f"{name} must be one of {', '.join(known)}; got {shown(value)}")
-    return hinted(about(name, error), did_you_mean(value, known))
+    choices = list(choices)
+    error = kind(f"{name} must be one of {', '.join(choices)}; got {shown(value)}")
+    return hinted(about(name, error), did_you_mean(value, choices))
 
 
-def unknown(what: str, name: object, known: Iterable[str], otherwise: str = "") -> ValueError:
+def unknown(message: str, name: object, choices: Iterable[str], otherwise: str = "") -> ValueError:
     """Return the error that there is nothing of a name, with what it may stand for, or else another hint.
 
     Parameters
     ----------
-    what : str
+    message : str
         The whole message but the name, as in "there is no mechanism".
 
     Examples
@@ -112,15 +112,15 @@ def unknown(what: str, name: object, known: Iterable[str], otherwise: str = "") 
     >>> print(error, notes_of(error))
     there is no mechanism 'laplas' ['did you mean laplace?']
     """
-    return hinted(ValueError(f"{what} {shown(name)}"), did_you_mean(name, known) or otherwise)
+    return hinted(ValueError(f"{message} {shown(name)}"), did_you_mean(name, choices) or otherwise)
 
 
-def exclude(one: str, other: str, why: str = "", hint: str = "give one of them") -> ValueError:
+def exclude(first: str, other: str, reason: str = "", hint: str = "give one of them") -> ValueError:
     """Return the error that two things are given that go alone: names or, in backquotes, keywords."""
-    return hinted(ValueError(f"{one} cannot go with {other}{f': {why}' if why else ''}"), hint)
+    return hinted(ValueError(f"{first} cannot go with {other}{f': {reason}' if reason else ''}"), hint)
 
 
-def takes_no(what: str, names: Iterable[str], *hints: str) -> ValueError:
+def takes_no(subject: str, names: Iterable[str], *hints: str) -> ValueError:
     """Return the error that something is given keywords that it does not heed.
 
     Examples
@@ -128,12 +128,12 @@ def takes_no(what: str, names: Iterable[str], *hints: str) -> ValueError:
     >>> takes_no("noisy.py:count is a mechanism", ["rounds", "arms"])
     ValueError('noisy.py:count is a mechanism: it takes no `rounds`, `arms`')
     """
-    return hinted(ValueError(f"{what}: it takes no {', '.join(f'`{name}`' for name in names)}"), *hints)
+    return hinted(ValueError(f"{subject}: it takes no {', '.join(f'`{name}`' for name in names)}"), *hints)
 
 
-def not_given(what: str, *hints: str) -> ValueError:
+def not_given(subject: str, *hints: str) -> ValueError:
     """Return the error that something is not given, such as "my.py:Tally has no claim of its own: epsilon"."""
-    return hinted(ValueError(f"{what} is missing"), *hints)
+    return hinted(ValueError(f"{subject} is missing"), *hints)
 
 
 def about(name: str, error: Error) -> Error:
@@ -144,49 +144,51 @@ def about(name: str, error: Error) -> Error:
 
 def as_keys(text: str) -> str:
     """Return a text with its keywords as a plan has them: `runs=361` as runs = 361."""
-    return KEYWORD.sub(lambda found: found[1] + (f" = {found[2]}" if found[2] else ""), text)
+    return KEYWORD.sub(lambda match: match[1] + (f" = {match[2]}" if match[2] else ""), text)
 
 
-def did_you_mean(name: object, known: Iterable[str], before: str = "") -> str:
+def did_you_mean(name: object, choices: Iterable[str], before: str = "") -> str:
     """Return "did you mean ...?" with what is near a name, or nothing: those in a folder of that name first.
 
     Parameters
     ----------
     before : str
-        What stands before each of `known` where it is typed.
+        What stands before each of `choices` where it is typed.
 
     Examples
     --------
     >>> did_you_mean("Tall", ["Tally", "Other"], "my.py:")
     'did you mean my.py:Tally?'
     """
-    word, known = str(name), list(known)
-    alike = {one: _likeness(word.lower(), one.lower()) for one in known}
-    least = max(_ALIKE, max(alike.values(), default=0.0) - _AS_GOOD)
-    near = [one for one in known if one.rpartition("/")[2] == word]
-    near += sorted((one for one in known if alike[one] >= least), key=lambda one: -alike[one])[:_MOST_NEAR]
-    if not near and word:
-        near = [one for one in known if word in one][:_MOST_NEAR]
-    near = [f"{before}{one}" for one in dict.fromkeys(near)]
-    return f"did you mean {' or '.join(near)}?" if near else ""
+    word, choices = str(name), list(choices)
+    likeness = {choice: _likeness(word.lower(), choice.lower()) for choice in choices}
+    min_likeness = max(_MIN_LIKENESS, max(likeness.values(), default=0.0) - _AS_GOOD)
+    matches = [choice for choice in choices if choice.rpartition("/")[2] == word]
+    matches += sorted(
+        (choice for choice in choices if likeness[choice] >= min_likeness), key=lambda choice: -likeness[choice]
+    )[:_MOST_NEAR]
+    if not matches and word:
+        matches = [choice for choice in choices if word in choice][:_MOST_NEAR]
+    matches = [f"{before}{choice}" for choice in dict.fromkeys(matches)]
+    return f"did you mean {' or '.join(matches)}?" if matches else ""
 
 
-def _likeness(one: str, other: str) -> float:
+def _likeness(first: str, other: str) -> float:
     from difflib import SequenceMatcher
 
-    return SequenceMatcher(None, one, other).ratio()
+    return SequenceMatcher(None, first, other).ratio()
 
 
 def shown(value: object) -> str:
     """Return a value as an error shows it: shortened, and a number of NumPy's as Python's."""
     try:
-        plain = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", 1) else value  # type: ignore[attr-defined]
-        text = " ".join(repr(plain).split())
+        python_value = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", 1) else value  # type: ignore[attr-defined]
+        text = " ".join(repr(python_value).split())
     except Exception:  # of a user's class
         text = f"a {type(value).__name__} whose repr raises"
     return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."
 
 
-def unknown_target(name: str, known: Iterable[str]) -> ValueError:
+def unknown_target(name: str, choices: Iterable[str]) -> ValueError:
     """Return the error that there is no target of a name, with the near matches."""
-    return unknown("unknown target", name, known, "overclaim list shows the catalogue")
+    return unknown("unknown target", name, choices, "overclaim list shows the catalogue")

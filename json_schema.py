@@ -59,16 +59,25 @@ def choice(*values: str | None) -> Schema:
 def table_of(record_type: type) -> Schema:
     """Return the schema of a typed dictionary, from what its fields are annotated with."""
     fields = list(_annotated(record_type))
-    required = [name for name, facts in fields if REQUIRED in facts]
-    schemas = ((name, fact) for name, facts in fields for fact in facts if isinstance(fact, dict) or callable(fact))
+    required = [name for name, metadata in fields if REQUIRED in metadata]
+    schemas = (
+        (name, fact) for name, metadata in fields for fact in metadata if isinstance(fact, dict) or callable(fact)
+    )
     return table(*required, **{name: schema() if callable(schema) else schema for name, schema in schemas})
 
 
 def defaults_of(record_type: type) -> dict[str, Any]:
     """Return the defaults of a typed dictionary's fields that have one, by name."""
-    return {name: fact.value for name, facts in _annotated(record_type) for fact in facts if isinstance(fact, Default)}
+    return {
+        name: fact.value
+        for name, metadata in _annotated(record_type)
+        for fact in metadata
+        if isinstance(fact, Default)
+    }
 
 
 def _annotated(record_type: type) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield each field with what stands behind its type."""
-    return ((name, getattr(one, "__metadata__", ())) for name, one in record_type.__annotations__.items())
+    return (
+        (name, getattr(annotation, "__metadata__", ())) for name, annotation in record_type.__annotations__.items()
+    )

@@ -84,7 +84,7 @@ def audit_scores(
     """
     check_claim(claim)
     check_scored(claim)
-    budget, began = Budget(seed=seed, confidence=confidence), time.perf_counter()
+    budget, start = Budget(seed=seed, confidence=confidence), time.perf_counter()
     check_design(design)
     assert design is not None
     if scores is not None and inserted is held_out is None:
@@ -93,15 +93,15 @@ def audit_scores(
         canaries = of_samples(design, inserted, held_out, seed=budget.seed)
     else:
         raise exclude("`scores` and `included`", "`inserted` and `held_out`")
-    return concluded(canaries, claim, budget, began)
+    return concluded(canaries, claim, budget, start)
 
 
 def check_scored(claim: Claim) -> None:
     """Raise ValueError where a claim says what scores of canaries do not show: it would not be heeded."""
-    usual = Claim(measure=claim.measure)
+    default = Claim(measure=claim.measure)
     for name in ("losses", "surface", "raising"):
-        if (said := getattr(claim, name)) != getattr(usual, name):
-            raise takes_no("the claim is tested by scores of canaries", [f'{name}="{said}"'])
+        if (value := getattr(claim, name)) != getattr(default, name):
+            raise takes_no("the claim is tested by scores of canaries", [f'{name}="{value}"'])
 
 
 def check_design(design: object) -> None:
@@ -116,7 +116,7 @@ def of_coins(design: Design, scores: Any, included: Any, *, seed: int = 0) -> Ca
     """Return canaries with their coins, of one training or of several; raise ValueError for what cannot be."""
     if included is None:
         raise not_given("included", "give `included`: for each canary 1 if it was in the data, else 0")
-    rows, kinds = (_trainings(name, given) for name, given in (("scores", scores), ("included", included)))
+    rows, kinds = (_trainings(name, table) for name, table in (("scores", scores), ("included", included)))
     if len(rows) != len(kinds):
         raise ValueError(f"included must have as many trainings as scores, {len(rows)}, got {len(kinds)}")
     values = [check_scores("scores", row) for row in rows]
@@ -141,20 +141,20 @@ def of_samples(design: Design, inserted: Any, held_out: Any, *, seed: int = 0) -
     return CanaryScores.of(design, np.concatenate(sides), coins, seed=seed)
 
 
-def _trainings(name: str, given: Any) -> list[Any]:
+def _trainings(name: str, values: Any) -> list[Any]:
     """Return the arrays of each training: rows of a table, or the arrays of a list; else one."""
-    if isinstance(given, list | tuple) and given and np.ndim(given[0]) == 1:
-        return [*given]
+    if isinstance(values, list | tuple) and values and np.ndim(values[0]) == 1:
+        return [*values]
     try:
-        array = np.asarray(given)
+        array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{name} must be a list of numbers, or of lists of them, one for each training") from None
     return [*array] if array.ndim == 2 and array.size else [array]
 
 
 def _check_both_kinds(inserted: int, held_out: int) -> None:
-    for kind, many in (("inserted", inserted), ("held-out", held_out)):
-        if not many:
+    for kind, count in (("inserted", inserted), ("held-out", held_out)):
+        if not count:
             raise ValueError(f"there must be canaries of both kinds, and there is no {kind} one")
 
 
@@ -183,14 +183,14 @@ def p_values(trainings: Sequence[NDArray[np.bool_]]) -> list[tuple[str, float]]:
     coins = np.concatenate(trainings)
     sizes, inserted = np.array([[row.size, row.sum()] for row in trainings]).T
     even = np.abs(2 * inserted - sizes) <= 1
-    alike, several = (inserted == 0) | (inserted == sizes), sizes > 1
+    uniform, several = (inserted == 0) | (inserted == sizes), sizes > 1
     chance = np.where(several, special.exp2(1.0 - sizes), 1.0)
     log_ways = special.gammaln(sizes + 1) - special.gammaln(sizes // 2 + 1) - special.gammaln((sizes + 1) // 2 + 1)
     chance_even = np.minimum(1.0, np.exp(log_ways - sizes * np.log(2)) * (1 + sizes % 2))
     tests = [
         (f"{coins.sum():,} of {coins.size:,} canaries were included", _uneven(int(coins.sum()), coins.size)),
         (_of_trainings(even & several, "half of their canaries"), _frequent(even, chance_even)),
-        (_of_trainings(alike & several, "all or none of their canaries"), _frequent(alike, chance)),
+        (_of_trainings(uniform & several, "all or none of their canaries"), _frequent(uniform, chance)),
     ]
     for start in (0, 1):
         pairs = coins[start : start + (coins.size - start) // 2 * 2].reshape(-1, 2)
@@ -225,21 +225,21 @@ def _frequent(happened: NDArray[np.bool_], chances: NDArray[np.float64]) -> floa
     return float(np.exp(min(0.0, logs.min())))
 
 
-def concluded(canaries: CanaryScores, claim: Claim, budget: Budget, began: float, *, attack: str = "scores") -> Result:
+def concluded(canaries: CanaryScores, claim: Claim, budget: Budget, start: float, *, attack: str = "scores") -> Result:
     """Return the verdict on scores; `began` is on the clock of `time.perf_counter`."""
     measure, alpha = claim.measure, budget.alpha
     certificate = certified(canaries, measure, alpha=alpha)
     lower = certificate.lower
-    most = math.inf if lower > measure.level else ceiling(canaries, measure, alpha=alpha)
-    few = most <= measure.level
+    max_lower = math.inf if lower > measure.level else ceiling(canaries, measure, alpha=alpha)
+    is_small = max_lower <= measure.level
     design = canaries.design
-    found = ScoresFound(
+    scored = ScoresFound(
         canaries,
         min_canaries=needed(design, measure, alpha=alpha, seed=canaries.seed, excluded_size=canaries.many)
-        if few
+        if is_small
         else None,
         turned=canaries.favours_held_out and bound(canaries.turned(), measure, alpha=alpha) > lower,
-        limit=score_certificate(design, measure).limit if few else "",
+        limit=score_certificate(design, measure).limit if is_small else "",
         p_value=p_value_of(canaries, measure, alpha=alpha, lower=lower),
     )
     return Result(
@@ -252,8 +252,8 @@ def concluded(canaries: CanaryScores, claim: Claim, budget: Budget, began: float
         pilot=0,
         detectable_epsilon=math.nan,
         seed=budget.seed,
-        seconds=time.perf_counter() - began,
-        ceiling=most,
+        seconds=time.perf_counter() - start,
+        ceiling=max_lower,
         alike=canaries.alike,
-        canaries=found,
+        canaries=scored,
     )

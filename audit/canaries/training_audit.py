@@ -102,11 +102,11 @@ def too_few_words(claim: Claim, budget: Budget, canaries: int, trainings: int) -
     if refuted(perfect, measure, alpha=alpha):
         return ""
     limit = score_certificate(design, measure).limit
-    facts: ScoresJson = {
+    score_facts: ScoresJson = {
         "needed": needed(design, measure, alpha=alpha, seed=budget.seed, excluded_size=count),
         "limit": limit,
     }
-    return f"{count:,} canaries are too few to test this claim: {needed_words(facts)}"
+    return f"{count:,} canaries are too few to test this claim: {needed_words(score_facts)}"
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,9 @@ class _Target:
         first: list[_Played] = []
 
         def play(block: int, _: int | None) -> bytes:
-            own = block == LearnerBlock.UNWATCHED
-            played = self.train(0) if own else self.run(draws_of(self.seed, block))
-            if own and not first:
+            is_first = block == LearnerBlock.UNWATCHED
+            played = self.train(0) if is_first else self.run(draws_of(self.seed, block))
+            if is_first and not first:
                 first.append(played)
             return _bytes_of(played)
 
@@ -170,9 +170,9 @@ def _scores(target: _Target, execution: Execution) -> list[_Floats]:
     """Return the scores of each training: of those that the memory has, and of others that are run now."""
     memory, played = execution.memory, dict[int, _Played]()
     for i in range(target.trainings):
-        kept = None if memory is None else memory.recall_stage(_stage(i))
-        if isinstance(kept, bytes) and len(kept) == 8 * (target.canaries + 1):
-            numbers = np.frombuffer(kept)
+        stored = None if memory is None else memory.recall_stage(_stage(i))
+        if isinstance(stored, bytes) and len(stored) == 8 * (target.canaries + 1):
+            numbers = np.frombuffer(stored)
             played[i] = numbers[:-1], float(numbers[-1])
 
     def keep(index: int, result: _Played) -> None:
@@ -186,10 +186,10 @@ def _scores(target: _Target, execution: Execution) -> list[_Floats]:
             keep(0, first)
     missing = [i for i in range(target.trainings) if i not in played]
     label = "trainings" if execution.progress else None
-    done = in_parallel(
+    results = in_parallel(
         target.train, missing, jobs=execution.jobs, equal_costs=True, progress=label, cluster=execution.cluster
     )
-    for i, result in zip(missing, done, strict=True):
+    for i, result in zip(missing, results, strict=True):
         keep(i, result)
     if memory is None or memory.recall_stage(_CHECKED) is None:
         target.check_again(played)
@@ -207,8 +207,8 @@ def _checked(returned: Any, name: str, canaries: int, where: str) -> _Floats:
     try:
         scores = np.array(plain(returned) if hasattr(returned, "detach") else returned, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        got = " ".join(repr(returned).split())
-        raise LearnerError(f"{name} must return a number for each canary, got {got:.80}{where}") from None
+        value_text = " ".join(repr(returned).split())
+        raise LearnerError(f"{name} must return a number for each canary, got {value_text:.80}{where}") from None
     if scores.shape != (canaries,):
         raise LearnerError(f"{name} must return {canaries:,} scores, one for each canary, got {scores.shape}{where}")
     if np.isnan(scores).any():

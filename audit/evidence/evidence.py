@@ -160,7 +160,9 @@ def evidence_of_data(mechanism: object, result: Result, pair: DataPair) -> Evide
     """Return the data of a claim's figures, as `evidence` does, of a mechanism on its two inputs."""
     runs = affordable(result, 1)
     draws = (Draws(result.seed, Stage.EVIDENCE, 0, 0, number) for number, _ in blocks(runs))
-    played = [run_block(mechanism, pair, own, size) for own, (_, size) in zip(draws, blocks(runs), strict=True)]
+    played = [
+        run_block(mechanism, pair, run_draws, size) for run_draws, (_, size) in zip(draws, blocks(runs), strict=True)
+    ]
     scores = result.scorer.score(join([block.outputs for block in played]))
     return figures_of(result, scores, np.concatenate([block.left for block in played]))
 
@@ -206,11 +208,11 @@ def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, runs: int) -> T
 
 def _thresholds(scores: Floats) -> Floats:
     """Return the thresholds of a curve: every distinct score, or quantiles, dense towards both ends."""
-    known = np.unique(scores[~np.isnan(scores)])
-    if known.size <= THRESHOLDS:
-        return known
-    at = (1 - np.cos(np.linspace(0, math.pi, THRESHOLDS))) / 2
-    return np.unique(np.quantile(scores[~np.isnan(scores)], at, method="nearest"))
+    finite = np.unique(scores[~np.isnan(scores)])
+    if finite.size <= THRESHOLDS:
+        return finite
+    shares = (1 - np.cos(np.linspace(0, math.pi, THRESHOLDS))) / 2
+    return np.unique(np.quantile(scores[~np.isnan(scores)], shares, method="nearest"))
 
 
 def _at_least(grid: Floats, scores: Floats) -> NDArray[np.int64]:
@@ -254,19 +256,19 @@ def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: flo
     for part in (slice(None, third), slice(third, None)):
         s, world = scores[part], left[part]
         p, q = int(world.sum()), int((~world).sum())
-        above = (_at_least(grid, s[world]), _at_least(grid, s[~world]))
-        below = (_at_least(-grid, -s[~world]), _at_least(-grid, -s[world]))  # "score <= t" speaks for the right
-        k = np.concatenate([above[0], below[0]])
-        other = np.concatenate([above[1], below[1]])
+        upper_counts = (_at_least(grid, s[world]), _at_least(grid, s[~world]))
+        lower_counts = (_at_least(-grid, -s[~world]), _at_least(-grid, -s[world]))  # "score <= t" speaks for the right
+        k = np.concatenate([upper_counts[0], lower_counts[0]])
+        other = np.concatenate([upper_counts[1], lower_counts[1]])
         parts.append((k, np.repeat([p, q], grid.size), other, np.repeat([q, p], grid.size)))
     if grid.size and all(np.all(n) and np.all(m) for _, n, _, m in parts):
         (k, n, other, m), (hits, hit_runs, misses, miss_runs) = parts
         for i, epsilon in enumerate(epsilons):
             factor = math.exp(epsilon)
-            at = best(k / n - factor * other / m)
-            estimate[i] = max(0.0, hits[at] / hit_runs[at] - factor * misses[at] / miss_runs[at])
-            at_least = binomial_bounds.clopper_pearson_lower(hits[at], hit_runs[at], alpha / 2)
-            at_most = binomial_bounds.clopper_pearson_upper(misses[at], miss_runs[at], alpha / 2)
+            index = best(k / n - factor * other / m)
+            estimate[i] = max(0.0, hits[index] / hit_runs[index] - factor * misses[index] / miss_runs[index])
+            at_least = binomial_bounds.clopper_pearson_lower(hits[index], hit_runs[index], alpha / 2)
+            at_most = binomial_bounds.clopper_pearson_upper(misses[index], miss_runs[index], alpha / 2)
             lower[i] = max(0.0, float(at_least - factor * at_most))
     return {"epsilon": _digits(epsilons), "estimate": short(estimate), "lower": short(lower)}
 
@@ -275,24 +277,24 @@ def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> ScoresJson:
     """Return counts of the score by world: at each value where there are few, else in bins, ends included."""
     finite = pilot[np.isfinite(pilot)]
     values = np.unique(finite)
-    shown: ScoresJson
+    axis: ScoresJson
     if values.size <= BINS:
-        shown = {"values": _digits(values)}
+        axis = {"values": _digits(values)}
         edges = np.concatenate([[-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]]) if values.size else np.zeros(0)
     else:
         low, high = np.quantile(finite, [0.002, 0.998])
         if not high > low:
             low, high = values[0], values[-1]
         edges = np.linspace(low, high, BINS + 1)
-        shown = {"edges": _digits(edges)}
+        axis = {"edges": _digits(edges)}
     (in_left, left_ends), (in_right, right_ends) = (_binned(scores[world], edges) for world in (left, ~left))
-    return {**shown, "left": in_left, "left_infinite": left_ends, "right": in_right, "right_infinite": right_ends}
+    return {**axis, "left": in_left, "left_infinite": left_ends, "right": in_right, "right_infinite": right_ends}
 
 
 def _binned(scores: Floats, edges: Floats) -> tuple[list[int], list[int]]:
     """Return how many scores are in each bin, those beyond the ends in the last; and how many are -inf, and inf."""
-    within = scores[np.isfinite(scores)]
-    binned = np.histogram(np.clip(within, edges[0], edges[-1]), edges)[0].tolist() if edges.size else []
+    finite = scores[np.isfinite(scores)]
+    binned = np.histogram(np.clip(finite, edges[0], edges[-1]), edges)[0].tolist() if edges.size else []
     return binned, [int((scores == -np.inf).sum()), int((scores == np.inf).sum())]
 
 
@@ -312,12 +314,12 @@ def _by_round(
     Exact where the law of the sequences is known; otherwise a lower bound of an event chosen for that prefix, on the
     evidence's runs, each at error alpha.
     """
-    shown = shown_rounds(pair.t0 + 2, pair.rounds)  # the losses differ at t0, which no action before it can tell
+    horizons = shown_rounds(pair.t0 + 2, pair.rounds)  # the losses differ at t0, which no action before it can tell
     rounds, epsilons = [pair.t0 + 1], [0.0]
     if isinstance(attack, SequenceRatio):
         _, p, q = attack.laws
         batch, arms = batch_of(learner), learner.arms
-        for t in shown:
+        for t in horizons:
             size = arms ** decisions(t, batch)
             start, end = (law.reshape(size, -1).sum(axis=1) for law in (p, q))
             rounds.append(t)
@@ -327,13 +329,13 @@ def _by_round(
         return None
     third = seen.runs // 3
     left_world, right_world = (list(world) for world in (pair.left, pair.right))
-    for t in shown:
-        prefix, cut = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
+    for t in horizons:
+        prefix, head = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
         kind = attack_of(attack.name, learner, prefix, claim.view)
         if kind is None:
             return None
-        training = cut[: third // 2] if kind.trained else None
-        scores, left = kind.fit(learner, prefix, training).score(cut), cut.left
+        training = head[: third // 2] if kind.trained else None
+        scores, left = kind.fit(learner, prefix, training).score(head), head.left
         chosen_on = slice(third // 2 if kind.trained else 0, third)
         event = choose_by_labels(
             scores[chosen_on], left[chosen_on], delta=claim.delta, alpha=alpha, runs=seen.runs - third, fair=True
@@ -354,11 +356,11 @@ def _likeliest(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event
     table, p, q = attack.laws
     sequences = all_sequences(learner.arms, decisions(pair.rounds, batch_of(learner)))
     rows: list[SequenceJson] = []
-    for says, named, law in (("left", table >= event.upper, p), ("right", table <= event.lower, q)):
-        for i in np.argsort(-rounded(np.where(named, law, -1.0)), kind="stable")[:SHOWN_SEQUENCES]:
-            if named[i]:
+    for side, members, law in (("left", table >= event.upper, p), ("right", table <= event.lower, q)):
+        for i in np.argsort(-rounded(np.where(members, law, -1.0)), kind="stable")[:SHOWN_SEQUENCES]:
+            if members[i]:
                 arms = [int(a) + 1 for a in sequences[:, i]]
-                rows.append({"arms": arms, "says": says, "left": _one(p[i]), "right": _one(q[i])})
+                rows.append({"arms": arms, "says": side, "left": _one(p[i]), "right": _one(q[i])})
     return rows
 
 
@@ -383,14 +385,14 @@ def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: floa
     return {"runs": [counts.runs for counts in prefixes], "bound": short(bounds)}
 
 
-def _some_prefixes(parts: Sequence[Counts], many: int) -> Iterator[Counts]:
+def _some_prefixes(parts: Sequence[Counts], n_prefixes: int) -> Iterator[Counts]:
     if not parts:
         return
-    shown = set(np.round(np.geomspace(1, len(parts), many)).astype(int).tolist())
+    ends = set(np.round(np.geomspace(1, len(parts), n_prefixes)).astype(int).tolist())
     total = Counts()
     for number, part in enumerate(parts, start=1):
         total = total + part
-        if number in shown:
+        if number in ends:
             yield total
 
 

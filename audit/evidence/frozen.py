@@ -58,9 +58,9 @@ BY_SIDE = Event(-0.5, 0.5, "guess")
 #: Runs that show which outcomes there are, or that a regression is fitted on, and as many to choose its thresholds.
 LOOKED = 10_000
 #: Runs that are counted where an audit's own cannot serve: the event is another, or changed on the way.
-COUNTED = 50_000
+FRESH_RUNS = 50_000
 #: Runs of each, at least.
-FEWEST = 200
+MIN_RUNS = 200
 #: Beyond so many intervals, outcomes, letters of all outcomes, or columns, an event is not written.
 MOST_CUTS, MOST_OUTCOMES, MOST_LETTERS, MOST_COLUMNS = 400, 400, 20_000, 400
 #: The largest written number: JSON has no infinity.
@@ -186,7 +186,7 @@ def freeze(target: object, result: Result, *, budget: int, jobs: int = 1) -> Fro
         If the target misbehaves.
     """
     play = player_of(target, result.pair, result.claim.view, result.seed)
-    looked, counted = min(LOOKED, max(FEWEST, budget // 5)), max(FEWEST, min(COUNTED, budget))
+    looked, n_counted = min(LOOKED, max(MIN_RUNS, budget // 5)), max(MIN_RUNS, min(FRESH_RUNS, budget))
     if result.certificate.method == "anytime":
         result = _told_best(result, *_together(play, _CHOOSE, 0.5, looked))
     rule, share = _sequences(target, result), result.event.share
@@ -196,7 +196,7 @@ def freeze(target: object, result: Result, *, budget: int, jobs: int = 1) -> Fro
         rule = _outcomes(result, play, looked)
     if rule is None:
         rule, share = _linear(target, result, play, looked)
-    return Frozen(rule, share, count_fresh(play, rule, Stage.FROZEN, share, counted, jobs=jobs))
+    return Frozen(rule, share, count_fresh(play, rule, Stage.FROZEN, share, n_counted, jobs=jobs))
 
 
 def _told_best(result: Result, seen: Seen, left: NDArray[np.bool_]) -> Result:
@@ -207,24 +207,26 @@ def _told_best(result: Result, seen: Seen, left: NDArray[np.bool_]) -> Result:
     runs here are counted for nothing, so their labels may choose.
     """
     scorers: list[Any] = [result.scorer, Scorer(result.attack, lambda seen: -result.scorer.score(seen))]
-    ways = [replace(result, scorer=scorer) for scorer in scorers]
-    events = [_most_telling(way.scorer.score(seen), left) for way in ways]
+    candidates = [replace(result, scorer=scorer) for scorer in scorers]
+    events = [_most_telling(candidate.scorer.score(seen), left) for candidate in candidates]
     best = int(events[1][1] > events[0][1])
-    return replace(ways[best], event=events[best][0])
+    return replace(candidates[best], event=events[best][0])
 
 
 def _most_telling(scores: Floats, left: NDArray[np.bool_]) -> tuple[Event, float]:
     """Return the event by which right guesses exceed wrong ones most, in standard errors, and by how many."""
-    known = np.sort(scores[~np.isnan(scores)])
-    cuts = np.append(np.unique(known[(_RANKS * known.size).astype(int)]) if known.size else [], np.nan)  # nan: unused
-    above, below = scores >= cuts[:, None], scores <= cuts[:, None]
-    excess = above @ (2.0 * left - 1) + (below @ (1 - 2.0 * left))[:, None]
-    guesses = above.sum(axis=1) + below.sum(axis=1)[:, None]
+    finite = np.sort(scores[~np.isnan(scores)])
+    cuts = np.append(
+        np.unique(finite[(_RANKS * finite.size).astype(int)]) if finite.size else [], np.nan
+    )  # nan: unused
+    upper_marks, lower_marks = scores >= cuts[:, None], scores <= cuts[:, None]
+    excess = upper_marks @ (2.0 * left - 1) + (lower_marks @ (1 - 2.0 * left))[:, None]
+    guesses = upper_marks.sum(axis=1) + lower_marks.sum(axis=1)[:, None]
     excess[cuts[:, None] >= cuts] = -np.inf  # a run would be named for both worlds
     excess[-1, -1] = -np.inf  # none would be named
-    told = excess / np.sqrt(guesses + 1)
-    lower, upper = np.unravel_index(np.argmax(told), told.shape)
-    return Event(float(cuts[lower]), float(cuts[upper]), "guess"), float(told[lower, upper])
+    gains = excess / np.sqrt(guesses + 1)
+    lower, upper = np.unravel_index(np.argmax(gains), gains.shape)
+    return Event(float(cuts[lower]), float(cuts[upper]), "guess"), float(gains[lower, upper])
 
 
 def _sequences(target: Any, result: Result) -> Rule | None:
@@ -233,13 +235,15 @@ def _sequences(target: Any, result: Result) -> Rule | None:
     if not isinstance(pair, Pair) or result.claim.view != ACTIONS or pair.arms is None:
         return None
     batch = batch_of(target)
-    chosen = decisions(pair.rounds, batch)
-    if chosen * math.log(target.arms) > math.log(MAX_SEQUENCES) + 1e-9:
+    n_decisions = decisions(pair.rounds, batch)
+    if n_decisions * math.log(target.arms) > math.log(MAX_SEQUENCES) + 1e-9:
         return None
-    one, _ = player_of(target, pair, ACTIONS, 0)(Stage.FROZEN, _LOOK, 0.5, (0, 1))
-    if not isinstance(one, Transcripts) or one.actions.ndim != 2:  # points
+    sample, _ = player_of(target, pair, ACTIONS, 0)(Stage.FROZEN, _LOOK, 0.5, (0, 1))
+    if not isinstance(sample, Transcripts) or sample.actions.ndim != 2:  # points
         return None
-    actions = np.repeat(all_sequences(target.arms, chosen), batch, axis=0)[: pair.rounds].astype(one.actions.dtype)
+    actions = np.repeat(all_sequences(target.arms, n_decisions), batch, axis=0)[: pair.rounds].astype(
+        sample.actions.dtype
+    )
     scores = result.scorer.score(Transcripts(actions, np.zeros(actions.shape[-1], dtype=np.bool_)))
     return Sequences(target.arms, batch, result.event.sides(scores))
 
@@ -257,12 +261,12 @@ def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
     _, numbers = vectors(outputs)
     if numbers is not None and len(numbers) == 1:
         values, first = np.unique(np.asarray(numbers[0], dtype=float), return_index=True)
-        says = sides[first]
-        turns = np.flatnonzero(says[1:] != says[:-1]) + 1
+        value_sides = sides[first]
+        turns = np.flatnonzero(value_sides[1:] != value_sides[:-1]) + 1
         if turns.size > MOST_CUTS or np.isnan(values[turns]).any():
             raise NotFrozenError(f"its event reads single bits: it turns {turns.size} times over the numbers")
         cuts = np.clip(values[turns], -_LARGEST, _LARGEST)
-        return Intervals(cuts, says[np.concatenate([[0], turns])])
+        return Intervals(cuts, value_sides[np.concatenate([[0], turns])])
     texts = texts_of(outputs)
     side_of = dict(zip(texts, sides.tolist(), strict=True))
     if len(side_of) > min(MOST_OUTCOMES, runs // 4) or sum(map(len, side_of)) > MOST_LETTERS:
@@ -297,5 +301,5 @@ def _linear(target: Any, result: Result, play: Player, runs: int) -> tuple[Rule,
     if result.certificate.method == "anytime":
         event, _ = _most_telling(scores, left)
     else:
-        event = choose_by_labels(scores, left, delta=delta, alpha=alpha, runs=COUNTED)
+        event = choose_by_labels(scores, left, delta=delta, alpha=alpha, runs=FRESH_RUNS)
     return replace(rule, lower=event.lower, upper=event.upper), event.share

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.attacks.rules import Intervals, LinearRule, NotFrozenError, Outcomes, Sequences, rule_of, texts_of
-from overclaim.audit.evidence.frozen import FEWEST, Frozen, freeze
+from overclaim.audit.evidence.frozen import MIN_RUNS, Frozen, freeze
 from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.play.mechanism_runs import DataPair
 from overclaim.audit.play.pairs import Pair
@@ -279,7 +279,7 @@ def test_an_event_of_other_runs_is_refused(kind):
 
 def test_a_small_budget_counts_few_runs():
     result = falsify(LEARNER, Claim(epsilon=2.0), pair=PAIR, runs=60, stop="early")
-    assert freeze(LEARNER, result, budget=60).counts.runs == FEWEST
+    assert freeze(LEARNER, result, budget=60).counts.runs == MIN_RUNS
 
 
 def test_the_most_telling_event_of_any_scores():
