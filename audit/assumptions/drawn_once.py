@@ -66,55 +66,83 @@ def check_not_drawn_once(
     blocks : sequence of int
         The blocks of other draws.
     """
-    before = walked(learner)
-    memo, shared = not_copied(before)
-    kept = _copies({name: before.found[name][0] for name in before.places}, memo)
-    was = {name: digest for name, (value, digest) in before.found.items() if name in kept and id(value) not in shared}
-    # What could not be copied cannot be emptied: its tables would grow, and look like draws that are kept.
-    fixed = before.places.keys() - was
-    play(LearnerBlock.UNWATCHED, None)
-    after = walked(learner)
-    found, places = after.found, {name: place for name, place in after.places.items() if name not in fixed}
-    filled = first = [name for name in places if was.get(name) != found[name][1]]
-    watched = [name for name in places if name in first or id(found[name][0]) not in memo]
-
-    def emptied(block: int, runs: int | None) -> tuple[Shared, object]:
-        put(filled)
-        shown = play(block, runs)
-        return _found(places, watched), shown
-
-    def put(names: Sequence[str]) -> None:
-        blank = _copies({name: kept[name] for name in names if name in kept}, shared)
-        for name in names:
-            _put(*places[name], blank.get(name, _ABSENT))
-
-    def drawn() -> str | None:
-        nonlocal filled
-        same, shown = emptied(LearnerBlock.UNWATCHED, None)
-        again = [name for name in watched if _alike(found[name], same.get(name))]
-        for block in blocks:
-            other, _ = emptied(block, None if block == blocks[0] else _FEW)
-            # What it begins with may be one of the outcomes.
-            new = {name for name in other if was.get(name) != other[name][1]}
-            filled = [name for name in watched if name in filled or name in new]
-            if differ := [name for name in again if name in other and not _alike(found[name], other[name])]:
-                now = _copies({name: other[name][0] for name in differ}, shared)  # a tally changes with later runs
-                later_shown = play(LearnerBlock.UNWATCHED, None)
-                later = {} if shows and later_shown == shown else _found(places, watched)
-                if stays := [name for name in differ if _alike((now.get(name), other[name][1]), later.get(name))]:
-                    return stays[0]
-        return None
-
-    if not first:
+    tables = _FilledTables(learner, play)
+    if not tables.filled:
         return
     name = None
     with suppress(Exception):  # what it fills in elsewhere does not go with what was emptied
-        name = drawn()
-    put([one for one in filled if one not in first])
-    for one in first:
-        _put(*places[one], found[one][0])
+        name = tables.kept_draw(blocks, shows=shows)
+    tables.restore()
     if name is not None:
         raise LearnerError(_DRAWN.format(name_of(learner), name, place_of_state(learner)))
+
+
+class _FilledTables:
+    """What the runs of a learner share, before and after its first play, which is played here.
+
+    Attributes
+    ----------
+    filled : list of str
+        What the first play filled in, or changed; and what replays did besides.
+    """
+
+    def __init__(self, learner: object, play: Callable[[int, int | None], object]) -> None:
+        before = walked(learner)
+        memo, self._shared = not_copied(before)
+        self._blanks = _copies({name: before.found[name][0] for name in before.places}, memo)
+        self._old_digests = {
+            name: digest
+            for name, (value, digest) in before.found.items()
+            if name in self._blanks and id(value) not in self._shared
+        }
+        # What could not be copied cannot be emptied: its tables would grow, and look like draws that are kept.
+        fixed = before.places.keys() - self._old_digests
+        self._play = play
+        play(LearnerBlock.UNWATCHED, None)
+        after = walked(learner)
+        self._values = after.found
+        self._places = {name: place for name, place in after.places.items() if name not in fixed}
+        self._first = [name for name in self._places if self._old_digests.get(name) != self._values[name][1]]
+        self._watched = [name for name in self._places if name in self._first or id(self._values[name][0]) not in memo]
+        self.filled = self._first
+
+    def _empty(self, names: Sequence[str]) -> None:
+        """Put back what was there before the first play."""
+        blanks = _copies({name: self._blanks[name] for name in names if name in self._blanks}, self._shared)
+        for name in names:
+            _put(*self._places[name], blanks.get(name, _ABSENT))
+
+    def _replay(self, block: int, runs: int | None) -> tuple[Shared, object]:
+        """Return what an emptied learner fills in on other draws, and what it shows."""
+        self._empty(self.filled)
+        output = self._play(block, runs)
+        return _found(self._places, self._watched), output
+
+    def kept_draw(self, blocks: Sequence[int], *, shows: bool) -> str | None:
+        """Return the name of a draw that is kept, if there is one."""
+        repeat, output = self._replay(LearnerBlock.UNWATCHED, None)
+        stable = [name for name in self._watched if _alike(self._values[name], repeat.get(name))]
+        for block in blocks:
+            other, _ = self._replay(block, None if block == blocks[0] else _FEW)
+            # What it begins with may be one of the outcomes.
+            new = {name for name in other if self._old_digests.get(name) != other[name][1]}
+            self.filled = [name for name in self._watched if name in self.filled or name in new]
+            differing = [name for name in stable if name in other and not _alike(self._values[name], other[name])]
+            if differing:
+                # A tally changes with later runs.
+                copies = _copies({name: other[name][0] for name in differing}, self._shared)
+                later_output = self._play(LearnerBlock.UNWATCHED, None)
+                later = {} if shows and later_output == output else _found(self._places, self._watched)
+                for name in differing:
+                    if _alike((copies.get(name), other[name][1]), later.get(name)):
+                        return name
+        return None
+
+    def restore(self) -> None:
+        """Leave what the first play left."""
+        self._empty([name for name in self.filled if name not in self._first])
+        for name in self._first:
+            _put(*self._places[name], self._values[name][0])
 
 
 def check_caches(learner: object, play: Callable[[int, int], object], *, blocks: Sequence[int] = DRAWN_BLOCKS) -> None:

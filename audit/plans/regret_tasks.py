@@ -15,7 +15,7 @@ from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
 from ..regret.measurement import MIN_RUNS, Played, Regret, RegretJson, play_sequences, regrets
-from ..regret.regret_audit import SEARCH_RESULT, audit_regret, says_something
+from ..regret.regret_audit import SEARCH_RESULT, RegretRequest, audit_regret, says_something
 from .catalogues import catalogue
 from .targets import learners_only, losses_given_once, parse_parameters, resolve
 
@@ -53,7 +53,7 @@ class RegretTask:
         if self.spare and not says_something(entry, setting, self.budget):
             fewer = replace(self.budget, runs=max(MIN_RUNS, self.budget.runs // SPARED))
             return replace(self, budget=fewer, spare=False).measure(execution)
-        audit = audit_regret(entry, setting, self.budget, execution, search_where_binding=True)
+        audit = audit_regret(RegretRequest(entry, setting, search_where_binding=True), self.budget, execution)
         listed = len(audit.means) - (audit.adversary is not None)
         played = audit.plays.get(self.rounds // 4, ())[:listed]
         found = audit.adversary if audit.sequence == SEARCH_RESULT else None  # else the worst is a listed one

@@ -20,7 +20,7 @@ from ...learners.scalar import arms_of
 from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..statistics.digits import at_least, confidence_text, within
 from .measurement import BUDGET, EXACT
-from .regret_audit import RegretAudit, audit_regret
+from .regret_audit import RegretAudit, RegretRequest, audit_regret
 from .verdicts import HOLDS, VACUOUS, VIOLATED, YOURS
 
 #: The horizons, as powers of two, between which a bound's growth in the end is told.
@@ -109,9 +109,10 @@ def audit_own_bound(
     Nor of the growth of a function that is not positive and finite at all horizons.
     """
     claim, horizons = own_claim(bound, setting.rounds), None if callable(bound) else ()
-    audit = audit_regret(
-        target, setting, budget, execution, parameters=parameters, claim=claim, search=search, horizons=horizons
+    request = RegretRequest(
+        target, setting, parameters=parameters or {}, claim=claim, search=search, horizons=horizons
     )
+    audit = audit_regret(request, budget, execution)
     if callable(bound) and audit.bound_slope is not None:
         return audit
     return replace(

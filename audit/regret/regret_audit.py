@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from ...learners.blame import blaming
@@ -149,32 +149,17 @@ class RegretAudit:
         }
 
 
-@blaming
-def audit_regret(
-    target: object,
-    setting: Setting,
-    budget: Budget = BUDGET,
-    execution: Execution = IN_PROCESS,
-    *,
-    parameters: Mapping[str, object] | None = None,
-    horizons: Sequence[int] | None = None,
-    sequences: _Sequences | None = None,
-    claim: RegretClaim | None = None,
-    search: bool = False,
-    search_where_binding: bool = False,
-) -> RegretAudit:
-    """Measure a learner's regret and hold it against the printed bound and growth rate.
+@dataclass(frozen=True)
+class RegretRequest:
+    """Whose regret is measured, on which losses, and what it is held against.
 
     Parameters
     ----------
     target : Entry, or a user's object
-        A user's object makes no claim of its own: without `claim` only the measurement is returned.
+        A user's object makes no claim of its own: without `claim` it is only measured.
     setting : Setting
         The game; its `rounds` is the horizon of the bound.
-    budget, execution
-        As for `play_sequences`. The confidence holds over all sequences together. With `stop` "early" no more runs are
-        played than it takes to decide on the bound, by intervals that hold at all numbers of runs.
-    parameters : mapping, optional
+    parameters : mapping
         The algorithm's own parameters.
     horizons : sequence of int, optional
         For the growth; default six, halves of the setting's rounds up to themselves, and none where the shortest has
@@ -189,23 +174,64 @@ def audit_regret(
     search_where_binding : bool
         Whether to search at a quarter of the horizon, without adaptive adversaries, if the bound is below the largest
         possible regret.
+    """
+
+    target: object
+    setting: Setting
+    _: KW_ONLY
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    horizons: Sequence[int] | None = None
+    sequences: _Sequences | None = None
+    claim: RegretClaim | None = None
+    search: bool = False
+    search_where_binding: bool = False
+
+    @property
+    def stated_claim(self) -> RegretClaim | None:
+        """The claim, or that of the entry."""
+        return self.target.regret if self.claim is None and isinstance(self.target, Entry) else self.claim
+
+    def at(self, rounds: int) -> tuple[Setting, Learner]:
+        """Return the setting at a horizon, and the learner built for it."""
+        setting = replace(self.setting, rounds=rounds)
+        if isinstance(self.target, Entry):
+            return setting, self.target.build(setting, **self.parameters)
+        parameters = dict[str, Any](self.parameters)
+        return setting, as_learner(self.target, arms=setting.arms, rounds=rounds, **parameters)
+
+
+def audit_regret(request: RegretRequest, budget: Budget = BUDGET, execution: Execution = IN_PROCESS) -> RegretAudit:
+    """Measure a learner's regret and hold it against the printed bound and growth rate.
+
+    Parameters
+    ----------
+    request : RegretRequest
+    budget, execution
+        As for `play_sequences`. The confidence holds over all sequences together. With `stop` "early" no more runs are
+        played than it takes to decide on the bound, by intervals that hold at all numbers of runs.
 
     Raises
     ------
     ValueError, LearnerError
         As `play_sequences`, `growth` and `as_learner`.
     """
-    if horizons:
-        growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play
-    claim = target.regret if claim is None and isinstance(target, Entry) else claim
+    return _audit(request.target, request, budget, execution)
+
+
+@blaming
+def _audit(target: object, request: RegretRequest, budget: Budget, execution: Execution) -> RegretAudit:
+    """Carry out a request; errors of the target are blamed on it."""
+    setting, claim = request.setting, request.stated_claim
+    if request.horizons:
+        growth(request.horizons, [1.0] * len(request.horizons))  # refuse bad horizons before hours of play
     if claim is None and budget.stop == "early":
         raise ValueError("stop early needs a bound on regret to decide on: nothing is claimed here")
 
-    adaptive = _adaptive(target, setting, budget, execution, parameters or {}) if search else {}
-    game = _Game(target, setting, parameters or {}, sequences, claim)
-    horizons = game.horizons(budget) if horizons is None else tuple(horizons)
-    if search or (search_where_binding and game.binds(budget)):
-        rounds = setting.rounds if search else max(1, setting.rounds // 4)
+    adaptive = _adaptive(request, budget, execution) if request.search else {}
+    game = _Game(request)
+    horizons = game.horizons(budget) if request.horizons is None else tuple(request.horizons)
+    if request.search or (request.search_where_binding and game.binds(budget)):
+        rounds = setting.rounds if request.search else max(1, setting.rounds // 4)
         game = replace(game, adversary=game.find(rounds, budget, execution))
 
     def bound_at(t: int) -> float:
@@ -239,54 +265,43 @@ def says_something(entry: Entry, setting: Setting, budget: Budget) -> bool:
 
     If not, its verdict is VACUOUS whatever the runs are.
     """
-    return _Game(entry, setting, {}, None, entry.regret).binds(budget)
+    return _Game(RegretRequest(entry, setting)).binds(budget)
 
 
-def _adaptive(
-    target: object, setting: Setting, budget: Budget, execution: Execution, parameters: Mapping[str, object]
-) -> dict[str, Regret]:
+def _adaptive(request: RegretRequest, budget: Budget, execution: Execution) -> dict[str, Regret]:
     """Return the regret against adaptive adversaries."""
-    played = (
-        play_adaptive(_build(target, setting, parameters), setting.losses, setting.rounds, budget, execution) or {}
-    )
+    setting, learner = request.at(request.setting.rounds)
+    played = play_adaptive(learner, setting.losses, setting.rounds, budget, execution) or {}
     return {name: runs.regret(budget.confidence) for name, runs in played.items()}
 
 
 @dataclass(frozen=True)
 class _Game:
-    """What is measured, at every horizon."""
+    """What is measured, at every horizon, with what a search found."""
 
-    target: object
-    setting: Setting
-    parameters: Mapping[str, object]
-    sequences: _Sequences | None
-    claim: RegretClaim | None
+    request: RegretRequest
     adversary: BlockSequence | None = None
-
-    def at(self, rounds: int) -> tuple[Setting, Learner]:
-        """Return the setting at a horizon, and the learner built for it."""
-        setting = replace(self.setting, rounds=rounds)
-        return setting, _build(self.target, setting, self.parameters)
 
     def bound(self, rounds: int, learner: Learner | None = None) -> float:
         """Return the claimed bound at a horizon."""
-        assert self.claim is not None
+        claim = self.request.stated_claim
+        assert claim is not None
         if learner is None:
-            return as_bound(self.claim.bound(*self.at(rounds)))
-        return as_bound(self.claim.bound(replace(self.setting, rounds=rounds), learner))
+            return as_bound(claim.bound(*self.request.at(rounds)))
+        return as_bound(claim.bound(replace(self.request.setting, rounds=rounds), learner))
 
     def worlds(self, setting: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
         """Return the sequences of a horizon: those given, or listed, and what a search found."""
-        if self.sequences is not None:
-            sequences = self.sequences(setting.rounds)
+        if self.request.sequences is not None:
+            sequences = self.request.sequences(setting.rounds)
         else:
-            sequences = regret_losses(self.target, setting, learner, seed)
+            sequences = regret_losses(self.request.target, setting, learner, seed)
         return sequences if self.adversary is None else {**sequences, SEARCH_RESULT: self.adversary.at(setting.rounds)}
 
     def horizons(self, budget: Budget) -> tuple[int, ...]:
         """Return the horizons of growth; none where the learner raises at the shortest, which nobody asked for."""
-        horizons = default_horizons(self.setting.rounds)
-        if not horizons or self.sequences is not None:
+        horizons = default_horizons(self.request.setting.rounds)
+        if not horizons or self.request.sequences is not None:
             return horizons
         try:
             self.glance(horizons[0], budget)
@@ -296,38 +311,38 @@ class _Game:
 
     def glance(self, rounds: int, budget: Budget) -> list[Played]:
         """Return two runs on each sequence of a horizon."""
-        setting, learner = self.at(rounds)
+        setting, learner = self.request.at(rounds)
         worlds = [*self.worlds(setting, learner, budget.seed).values()]
         return play_sequences(learner, worlds, replace(budget, runs=MIN_RUNS), label=PILOT)
 
     def binds(self, budget: Budget) -> bool:
         """Tell whether the bound is below the largest possible regret on some listed sequence: by two short runs."""
-        if self.claim is None:
+        if self.request.stated_claim is None:
             return False
-        short = min(_GLANCE, self.setting.rounds)
+        short = min(_GLANCE, self.request.setting.rounds)
         played = self.glance(short, budget)
-        largest = max((runs.largest or 0.0 for runs in played), default=0.0) / short * self.setting.rounds
-        return self.bound(self.setting.rounds) < largest
+        largest = max((runs.largest or 0.0 for runs in played), default=0.0) / short * self.request.setting.rounds
+        return self.bound(self.request.setting.rounds) < largest
 
     def find(self, rounds: int, budget: Budget, execution: Execution) -> BlockSequence:
         """Return what a search at a horizon finds."""
-        setting, learner = self.at(rounds)
-        rows = convex_opposites(self.target, setting, learner) or rows_of_arms(setting.losses, setting.arms)
+        setting, learner = self.request.at(rounds)
+        rows = convex_opposites(self.request.target, setting, learner) or rows_of_arms(setting.losses, setting.arms)
         return find_adversary(learner, rows, rounds, budget, execution)
 
     def play(self, rounds: int, budget: Budget, execution: Execution) -> HorizonRuns:
         """Play all sequences at a horizon; with a budget that may stop early, until the bound is decided."""
-        if rounds * self.setting.arms > MAX_REGRET_LOSSES:
-            max_rounds = MAX_REGRET_LOSSES // self.setting.arms
+        if rounds * self.request.setting.arms > MAX_REGRET_LOSSES:
+            max_rounds = MAX_REGRET_LOSSES // self.request.setting.arms
             raise ValueError(
                 f"rounds must be at most {max_rounds:,} here, for losses are kept in memory, got {rounds:,}"
             )
-        setting, learner = self.at(rounds)
+        setting, learner = self.request.at(rounds)
         sequences = self.worlds(setting, learner, budget.seed)
         check_losses(sequences, setting, learner)
-        if rounds == self.setting.rounds and not isinstance(self.target, Entry):
+        if rounds == self.request.setting.rounds and not isinstance(self.request.target, Entry):
             check_runs(learner, setting, budget.seed)
-        if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
+        if self.request.stated_claim is not None and budget.stop == "early" and rounds == self.request.setting.rounds:
             return _play_early(learner, sequences, budget, execution, self.bound(rounds, learner))
         worlds = [*sequences.values()]
         if plays_run_by_run(learner) and len(worlds) > RACED:
@@ -382,9 +397,3 @@ def _judge(
         "bound_verdict": at_horizon.verdict(bound),
         **judge_growth(ends, promised_growth(exponent, printed)[0]),
     }
-
-
-def _build(target: object, game: Setting, parameters: Mapping[str, object]) -> Learner:
-    if isinstance(target, Entry):
-        return target.build(game, **parameters)
-    return as_learner(target, arms=game.arms, rounds=game.rounds, **dict[str, Any](parameters))

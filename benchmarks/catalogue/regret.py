@@ -20,7 +20,7 @@ from dataclasses import replace
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.measurement import play_sequences
-from overclaim.audit.regret.regret_audit import SEARCH_RESULT, audit_regret
+from overclaim.audit.regret.regret_audit import SEARCH_RESULT, RegretRequest, audit_regret
 from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.entries import entries, lookup
 
@@ -36,8 +36,10 @@ def row(entry, rounds, runs):
     """Return an entry's verdicts at a horizon."""
     began = time.process_time()
     setting = entry.setting(rounds=rounds)
-    audit = audit_regret(entry, setting, Budget(runs=runs))
-    searched = audit_regret(entry, replace(setting, rounds=SEARCHED), Budget(runs=100), search=True).means
+    audit = audit_regret(RegretRequest(entry, setting), Budget(runs=runs))
+    searched = audit_regret(
+        RegretRequest(entry, replace(setting, rounds=SEARCHED), search=True), Budget(runs=100)
+    ).means
     low, high = audit.regret.interval
     return {
         "entry": entry.name,

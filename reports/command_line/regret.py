@@ -60,7 +60,7 @@ def regret(
     from ...audit.execution.workers import cores
     from ...audit.plans.regret_tasks import regret_setting
     from ...audit.regret.block_sequences import BlockSequence
-    from ...audit.regret.regret_audit import audit_regret
+    from ...audit.regret.regret_audit import RegretRequest, audit_regret
     from ..formats.regret_lines import regret_lines
 
     check_levels(verbose=verbose, quiet=quiet)
@@ -73,13 +73,9 @@ def regret(
         entry, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
         sequences = None if given is None else (lambda rounds: {"given": given.at(rounds)})
         audit = audit_regret(
-            entry,
-            setting,
+            RegretRequest(entry, setting, parameters=own, sequences=sequences, search=search),
             Budget(**budget),
             Execution(jobs or cores(), progress=True),
-            parameters=own,
-            sequences=sequences,
-            search=search,
         ).to_json()
     words = _words({"rounds": setting.rounds, "arms": arms, "losses": losses, **_unusual(budget)})
     words += [word for name, value in parameters for word in ("--set", f"{name}={value}")]

@@ -14,7 +14,7 @@ from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.plans.regret_tasks import regret_setting
 from overclaim.audit.regret.check_regret import OpenBoundError, audit_own_bound, own_claim
-from overclaim.audit.regret.regret_audit import audit_regret
+from overclaim.audit.regret.regret_audit import RegretRequest, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS, VIOLATED
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import entries, lookup
@@ -90,13 +90,15 @@ class Unsteady:
 def test_what_is_shown_beside_a_verdict_is_what_decides(first, seed, bound, verdict, shown):
     """The largest mean was, whose interval could hold a bound that was violated, or lie below one undecided."""
     audit = audit_regret(
-        Unsteady,
-        Setting(rounds=64, arms=2, losses="unit"),
+        RegretRequest(
+            Unsteady,
+            Setting(rounds=64, arms=2, losses="unit"),
+            parameters={"first": first},
+            sequences=lambda t: {"unsteady": np.tile([1.0, 0.0], (t, 1)), "steady": np.tile([0.0, 1.0], (t, 1))},
+            claim=own_claim(bound, 64),
+            horizons=(),
+        ),
         Budget(runs=40, seed=seed),
-        parameters={"first": first},
-        sequences=lambda t: {"unsteady": np.tile([1.0, 0.0], (t, 1)), "steady": np.tile([0.0, 1.0], (t, 1))},
-        claim=own_claim(bound, 64),
-        horizons=(),
     )
     low, high = audit.regret.interval
     assert (audit.bound_verdict, audit.sequence) == (verdict, shown)

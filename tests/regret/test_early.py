@@ -8,7 +8,7 @@ import pytest
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.regret import measurement
 from overclaim.audit.regret.measurement import ANYTIME
-from overclaim.audit.regret.regret_audit import FIRST_LOOK, audit_regret
+from overclaim.audit.regret.regret_audit import FIRST_LOOK, RegretRequest, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VIOLATED
 from overclaim.learners import Exp3
 from overclaim.learners.entry import RegretClaim, Setting
@@ -30,7 +30,7 @@ def bound(value):
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("value", "verdict"), [(40.0, HOLDS), (25.0, VIOLATED), (32.0, UNDECIDED)])
 def test_an_early_measurement_ends_where_the_bound_is_decided(value, verdict):
-    audit = audit_regret(UNIFORM, GAME, EARLY, sequences=gap, claim=bound(value))
+    audit = audit_regret(RegretRequest(UNIFORM, GAME, sequences=gap, claim=bound(value)), EARLY)
     assert audit.bound_verdict == verdict
     assert audit.regret.interval_method == ANYTIME
     assert audit.regret.interval[0] < 32 < audit.regret.interval[1]
@@ -47,10 +47,10 @@ def test_the_runs_of_an_early_measurement_are_new_ones_at_every_look(monkeypatch
         return real(learner, worlds, seed, label, how, block)
 
     monkeypatch.setattr(measurement, "play_block", note)
-    audit_regret(UNIFORM, GAME, replace(EARLY, runs=1000), sequences=gap, claim=bound(32.0))
+    audit_regret(RegretRequest(UNIFORM, GAME, sequences=gap, claim=bound(32.0)), replace(EARLY, runs=1000))
     assert len(seen) == len(set(seen)) > len({(rounds, label) for rounds, label, _ in seen})
 
 
 def test_an_early_measurement_needs_something_to_decide():
     with pytest.raises(ValueError, match="stop early needs a bound on regret"):
-        audit_regret(UNIFORM, GAME, EARLY)
+        audit_regret(RegretRequest(UNIFORM, GAME), EARLY)

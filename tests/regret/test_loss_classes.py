@@ -10,7 +10,7 @@ from overclaim.audit.play.pairs import Pair, check_pair
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.comparator import best_fixed, total_bounds
 from overclaim.audit.regret.measurement import play_sequences
-from overclaim.audit.regret.regret_audit import audit_regret
+from overclaim.audit.regret.regret_audit import RegretRequest, audit_regret
 from overclaim.audit.regret.verdicts import TOLERANCE, UNDECIDED, VIOLATED
 from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.learners import Exp3
@@ -86,7 +86,10 @@ def test_regret_is_measured_on_the_theorems_losses_alone(words, message):
 def test_one_round_violates_no_bound(name):
     """ln 1 = 0 was the bound, though the sum of 1 / t is 1."""
     entry = lookup(f"smith-thakurta/{name}")
-    assert audit_regret(entry, entry.setting(rounds=1), Budget(runs=50), horizons=()).bound_verdict != VIOLATED
+    assert (
+        audit_regret(RegretRequest(entry, entry.setting(rounds=1), horizons=()), Budget(runs=50)).bound_verdict
+        != VIOLATED
+    )
 
 
 @pytest.mark.parametrize("name", ["pftal-bandit", "pftal-bandit-lipschitz", "pftal-bandit-experts"])
@@ -181,7 +184,7 @@ def test_a_bound_without_its_constant_is_not_violated():
     """A learner that learns nothing pays more than 1 times the rate; the constant may be as large."""
     entry = lookup("ene-nguyen-vladu/noisy-oco")
     parameters = {"eta": 1e-6, "precision": 1e-2}
-    audit = audit_regret(entry, entry.setting(rounds=512), Budget(runs=50), parameters=parameters)
+    audit = audit_regret(RegretRequest(entry, entry.setting(rounds=512), parameters=parameters), Budget(runs=50))
     assert audit.regret.interval[0] > audit.bound
     assert audit.bound_verdict == UNDECIDED
     # Nor is its growth: regret is largest, and grows as T, up to where a larger constant first says something.

@@ -8,7 +8,7 @@ import pytest
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.pipeline.falsify import falsify
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.regret.regret_audit import audit_regret
+from overclaim.audit.regret.regret_audit import RegretRequest, audit_regret
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.entry import Setting
@@ -83,7 +83,9 @@ def test_sequences_of_a_regret_audit(value):
 
     entry = lookup("agarwal-singh/reduction-threshold")
     with pytest.raises(ValueError, match=rf"the loss of round 4 of 'mine' must lie in \[-1, 1\] .*, got {value}"):
-        audit_regret(entry, Setting(arms=2, rounds=32, losses="symmetric"), Budget(runs=20), sequences=sequences)
+        audit_regret(
+            RegretRequest(entry, Setting(arms=2, rounds=32, losses="symmetric"), sequences=sequences), Budget(runs=20)
+        )
 
 
 @pytest.mark.parametrize("wrong", NOT_FINITE)

@@ -14,7 +14,7 @@ from overclaim.audit.plans.plan import literature
 from overclaim.audit.plans.regret_tasks import SPARED, RegretTask
 from overclaim.audit.regret import measurement
 from overclaim.audit.regret.measurement import PILOT_SHARE, RACED, play_raced
-from overclaim.audit.regret.regret_audit import audit_regret, says_something
+from overclaim.audit.regret.regret_audit import RegretRequest, audit_regret, says_something
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VIOLATED
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import entries, lookup
@@ -62,7 +62,7 @@ def plays(monkeypatch):
 def test_a_plain_class_plays_what_the_budget_says_beforehand_and_nothing_beyond_its_horizon(monkeypatch):
     """A bandit of 64 rounds took 158 s: ten sequences, 2,000 runs of each, at horizons up to 512."""
     counted = plays(monkeypatch)
-    audit_regret(Lazy, GAME, BUDGET)
+    audit_regret(RegretRequest(Lazy, GAME), BUDGET)
     each = 10 * BUDGET.runs // PILOT_SHARE + RACED * BUDGET.runs
     assert counted == {2: each + 20, **dict.fromkeys((4, 8, 16, 32, 64), each)}  # two runs tell whether T = 2 is borne
 
@@ -75,7 +75,7 @@ def test_the_worst_sequences_have_all_the_runs():
 
 
 def test_the_race_depends_on_neither_jobs_nor_time():
-    one, two = (audit_regret(Lazy, GAME, BUDGET, Execution(jobs)).to_json() for jobs in (1, 2))
+    one, two = (audit_regret(RegretRequest(Lazy, GAME), BUDGET, Execution(jobs)).to_json() for jobs in (1, 2))
     assert one == two
 
 
@@ -84,7 +84,9 @@ def test_the_race_depends_on_neither_jobs_nor_time():
 def test_a_bound_is_judged_by_all_sequences(bound, verdict):
     """The regret is 28.8 on the worst sequence. False alarm and miss of each: at most .01 / 2."""
     claim = RegretClaim(bound=lambda *_: bound, exponent=0.0, source="ours")
-    audit = audit_regret(Lazy, GAME, BUDGET, sequences=gaps(0.9, 0.8, 0.7, 0.2, 0.1), claim=claim, horizons=())
+    audit = audit_regret(
+        RegretRequest(Lazy, GAME, sequences=gaps(0.9, 0.8, 0.7, 0.2, 0.1), claim=claim, horizons=()), BUDGET
+    )
     assert audit.bound_verdict == verdict
     assert audit.regret.runs == BUDGET.runs
     assert audit.sequence == "gap 0.9"
@@ -94,7 +96,7 @@ def test_a_sequence_that_lost_the_race_leaves_a_bound_undecided_by_its_few_runs(
     """Five equal sequences of regret 32: 40 runs of each are not enough for a bound that 400 are enough for."""
     claim = RegretClaim(bound=lambda *_: 33.0, exponent=0.0, source="ours")
     audits = [
-        audit_regret(Lazy, GAME, BUDGET, sequences=gaps(*sizes), claim=claim, horizons=())
+        audit_regret(RegretRequest(Lazy, GAME, sequences=gaps(*sizes), claim=claim, horizons=()), BUDGET)
         for sizes in ((1.0, 0.99, 0.98), (1.0, 0.99, 0.98, 0.97, 0.96))
     ]
     assert [audit.bound_verdict for audit in audits] == [HOLDS, UNDECIDED]
@@ -108,7 +110,7 @@ def test_intervals_hold_together_after_a_race():
         game, budget = Setting(rounds=4), Budget(runs=40, seed=seed, confidence=0.9)
         claim = RegretClaim(bound=lambda *_: 2.001, exponent=0.0, source="ours")
         sequences = lambda rounds: {str(i): np.tile([0.0, 1.0], (rounds, 1)) for i in range(6)}  # noqa: E731
-        audit = audit_regret(Lazy, game, budget, sequences=sequences, claim=claim, horizons=())
+        audit = audit_regret(RegretRequest(Lazy, game, sequences=sequences, claim=claim, horizons=()), budget)
         wrong += audit.bound_verdict == VIOLATED  # the regret is 2
     assert wrong <= 69
 
@@ -122,7 +124,7 @@ class Blocks(Lazy):
 
 
 def test_a_class_that_bears_no_short_game_has_no_growth_and_is_measured():
-    audit = audit_regret(Blocks, GAME, Budget(runs=20))
+    audit = audit_regret(RegretRequest(Blocks, GAME), Budget(runs=20))
     assert audit.growth.horizons == (64,)
     assert audit.growth.slope is None
     assert audit.regret.mean > 0
@@ -171,5 +173,5 @@ def test_without_a_terminal_only_what_is_finished_is_printed(monkeypatch):
 
 def test_our_batched_learners_play_all_sequences_in_full(monkeypatch):
     counted = plays(monkeypatch)
-    audit_regret(Exp3(arms=2, eta=0.1), GAME, BUDGET, horizons=())
+    audit_regret(RegretRequest(Exp3(arms=2, eta=0.1), GAME, horizons=()), BUDGET)
     assert counted == {64: 10 * BUDGET.runs}

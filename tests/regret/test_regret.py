@@ -12,7 +12,7 @@ from overclaim.audit.regret import comparator as hindsight
 from overclaim.audit.regret.adversaries import adversaries
 from overclaim.audit.regret.growth import default_horizons, growth
 from overclaim.audit.regret.measurement import BETTING, NORMAL, Regret
-from overclaim.audit.regret.regret_audit import audit_regret
+from overclaim.audit.regret.regret_audit import RegretRequest, audit_regret
 from overclaim.audit.regret.verdicts import (
     HOLDS,
     UNDECIDED,
@@ -156,7 +156,7 @@ def test_every_entry_of_the_catalogue_can_be_measured(bandits):
         setting = entry.setting(rounds=16)
         shortest = 16 if bandits else 4  # smoothing radii grow as horizons shrink, out of the domain
         horizons = (shortest, 4 * shortest, 32 * shortest)
-        audit = audit_regret(entry, setting, Budget(runs=50, confidence=1 - 1e-6), horizons=horizons)
+        audit = audit_regret(RegretRequest(entry, setting, horizons=horizons), Budget(runs=50, confidence=1 - 1e-6))
         assert audit.bound_verdict != VIOLATED, name
         assert audit.regret.mean > -16, name
 
@@ -247,7 +247,7 @@ ENTRY = replace(
 
 
 def test_a_true_bound_and_exponent_hold():
-    audit = audit_regret(ENTRY, Setting(rounds=512), Budget(runs=1000))
+    audit = audit_regret(RegretRequest(ENTRY, Setting(rounds=512)), Budget(runs=1000))
     assert audit.bound_verdict == HOLDS
     # At these horizons regret grows faster than its limit of 1/2, by about the tolerance: no verdict on that.
     assert (audit.growth_verdict, audit.verdict) == (UNDECIDED, UNDECIDED)
@@ -270,14 +270,14 @@ def test_a_true_bound_and_exponent_hold():
 
 def test_a_bound_that_is_too_small_is_violated():
     tight = replace(ENTRY.regret, bound=lambda setting, learner: 0.25 * math.sqrt(setting.rounds))
-    audit = audit_regret(replace(ENTRY, regret=tight), Setting(rounds=128), Budget(runs=500))
+    audit = audit_regret(RegretRequest(replace(ENTRY, regret=tight), Setting(rounds=128)), Budget(runs=500))
     assert audit.bound_verdict == audit.verdict == VIOLATED
 
 
 def test_a_learner_that_does_not_learn_violates_its_exponent():
     bound = RegretClaim(bound=lambda setting, _: 2.3 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
     still = replace(ENTRY, build=lambda setting: UNIFORM, regret=bound)
-    audit = audit_regret(still, Setting(rounds=64), Budget(runs=200))
+    audit = audit_regret(RegretRequest(still, Setting(rounds=64)), Budget(runs=200))
     assert audit.growth_verdict == audit.verdict == VIOLATED
     assert audit.growth.slope == pytest.approx(1, abs=0.1)
 
@@ -286,7 +286,8 @@ def test_a_bound_that_nothing_could_violate_is_vacuous_and_so_is_its_growth():
     """Linear regret below a bound of 40 sqrt(T), which exceeds T / 2 until T = 6400."""
     vacuous = RegretClaim(bound=lambda setting, _: 40 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
     audit = audit_regret(
-        replace(ENTRY, build=lambda setting: UNIFORM, regret=vacuous), Setting(rounds=64), Budget(runs=200)
+        RegretRequest(replace(ENTRY, build=lambda setting: UNIFORM, regret=vacuous), Setting(rounds=64)),
+        Budget(runs=200),
     )
     assert (audit.bound_verdict, audit.growth_verdict, audit.verdict) == (VACUOUS, VACUOUS, VACUOUS)
     assert 40 * math.sqrt(audit.binds_from) < audit.regret.largest / 64 * audit.binds_from
@@ -296,7 +297,7 @@ def test_a_bound_that_nothing_could_violate_is_vacuous_and_so_is_its_growth():
 def test_a_bound_within_the_interval_is_undecided():
     even = RegretClaim(bound=lambda setting, _: setting.rounds / 2, exponent=1.0, source="ours")  # the exact regret
     audit = audit_regret(
-        replace(ENTRY, build=lambda setting: UNIFORM, regret=even), Setting(rounds=64), Budget(runs=200)
+        RegretRequest(replace(ENTRY, build=lambda setting: UNIFORM, regret=even), Setting(rounds=64)), Budget(runs=200)
     )
     assert audit.bound_verdict == UNDECIDED
     assert audit.bound_slope == pytest.approx(1.0)
@@ -343,7 +344,7 @@ def test_planted_faults_violate_the_bound(fault):
     bound = RegretClaim(
         bound=lambda setting, _: 2.63 * math.sqrt(2 * setting.rounds * math.log(2)), exponent=0.5, source="x"
     )
-    audit = audit_regret(replace(broken, regret=bound), Setting(rounds=512), Budget(runs=200))
+    audit = audit_regret(RegretRequest(replace(broken, regret=bound), Setting(rounds=512)), Budget(runs=200))
     assert (audit.bound_verdict, audit.verdict) == (VIOLATED, VIOLATED)
 
 
@@ -379,7 +380,7 @@ class Greedy:
 
 
 def test_a_users_class_is_measured_without_a_verdict():
-    audit = audit_regret(Greedy, Setting(rounds=64), Budget(runs=20), parameters={"lazy": 0.5})
+    audit = audit_regret(RegretRequest(Greedy, Setting(rounds=64), parameters={"lazy": 0.5}), Budget(runs=20))
     assert audit.verdict is None
     assert audit.bound is None
     assert audit.growth.slope > 0.8  # half of the rounds are lost
@@ -388,16 +389,18 @@ def test_a_users_class_is_measured_without_a_verdict():
 
 def test_sequences_and_horizons_may_be_given():
     audit = audit_regret(
-        STUCK,
-        Setting(rounds=4),
+        RegretRequest(
+            STUCK,
+            Setting(rounds=4),
+            horizons=(1, 2, 4, 8, 16, 32),
+            sequences=lambda t: {"bad": np.tile([1.0, 0.0], (t, 1)), "good": np.tile([0.0, 1.0], (t, 1))},
+        ),
         Budget(runs=10),
-        horizons=(1, 2, 4, 8, 16, 32),
-        sequences=lambda t: {"bad": np.tile([1.0, 0.0], (t, 1)), "good": np.tile([0.0, 1.0], (t, 1))},
     )
     assert audit.sequence == "bad"
     assert audit.growth.regrets == (1, 2, 4, 8, 16, 32)
     with pytest.raises(ValueError, match="must span at least 5 doublings"):
-        audit_regret(STUCK, Setting(rounds=4), horizons=(1, 2))
+        audit_regret(RegretRequest(STUCK, Setting(rounds=4), horizons=(1, 2)))
 
 
 def test_regret_on_random_signs_is_what_the_walks_say():

@@ -13,7 +13,7 @@ from overclaim.audit.regret.adaptive import play_adaptive
 from overclaim.audit.regret.adversaries import adversaries, regret_losses
 from overclaim.audit.regret.adversary_search import find_adversary, rows_of_arms
 from overclaim.audit.regret.block_sequences import BlockSequence, equal_blocks
-from overclaim.audit.regret.regret_audit import SEARCH_RESULT, audit_regret
+from overclaim.audit.regret.regret_audit import SEARCH_RESULT, RegretRequest, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, VIOLATED
 from overclaim.learners import Exp3, Threshold
 from overclaim.learners.catalogue.entries import entries, lookup
@@ -71,11 +71,13 @@ def test_planted_faults_violate_a_published_bound(fault, verdict):
     """T = 1024, 1000 runs, seeded; a verdict is wrong with probability 1e-6."""
     gap = {"gap": BlockSequence((1024,), (np.array([1.0, -1.0]),))}
     audit = audit_regret(
-        faulty(fault),
-        Setting(rounds=1024, losses="symmetric"),
+        RegretRequest(
+            faulty(fault),
+            Setting(rounds=1024, losses="symmetric"),
+            horizons=(1, 2, 4, 8, 16, 1024),
+            sequences=lambda rounds: {name: s.at(rounds) for name, s in gap.items()},
+        ),
         Budget(runs=1000, confidence=1 - 1e-6),
-        horizons=(1, 2, 4, 8, 16, 1024),
-        sequences=lambda rounds: {name: s.at(rounds) for name, s in gap.items()},
     )
     assert audit.bound_verdict == verdict
 
@@ -83,7 +85,9 @@ def test_planted_faults_violate_a_published_bound(fault, verdict):
 def test_exploration_without_end_violates_the_textbook_bound():
     """2.63 sqrt(K T ln K) of Auer et al. 2002 for EXP3, T = 512."""
     bound = RegretClaim(bound=lambda s, _: 2.63 * np.sqrt(2 * s.rounds * np.log(2)), exponent=0.5, source="textbook")
-    audit = audit_regret(Exp3(arms=2, eta=0.05, gamma=1.0), Setting(rounds=512), Budget(runs=50), claim=bound)
+    audit = audit_regret(
+        RegretRequest(Exp3(arms=2, eta=0.05, gamma=1.0), Setting(rounds=512), claim=bound), Budget(runs=50)
+    )
     assert audit.bound_verdict == VIOLATED
 
 
@@ -129,8 +133,8 @@ def test_what_is_found_counts_for_the_verdict_and_is_measured_on_other_draws():
     bound = RegretClaim(bound=lambda setting, _: 0.4 * setting.rounds, exponent=1.0, source="ours")
     game = Setting(rounds=64, arms=4)
     many, horizons = Budget(runs=150), (1, 2, 4, 8, 16, 64)
-    assert audit_regret(learner, game, many, claim=bound, horizons=horizons).bound_verdict == HOLDS
-    audit = audit_regret(learner, game, many, claim=bound, horizons=horizons, search=True)
+    assert audit_regret(RegretRequest(learner, game, claim=bound, horizons=horizons), many).bound_verdict == HOLDS
+    audit = audit_regret(RegretRequest(learner, game, claim=bound, horizons=horizons, search=True), many)
     assert (audit.bound_verdict, audit.sequence) == (VIOLATED, SEARCH_RESULT)
     assert audit.means[SEARCH_RESULT] == pytest.approx(audit.regret.mean)
     learner = Exp3(arms=2, eta=0.3, gamma=0.1)
@@ -236,7 +240,9 @@ def test_a_run_searches_where_the_bound_says_something():
     budget, horizons = Budget(runs=20), (2, 4, 8, 16, 32, 64)
     for name, binds in (("agarwal-singh/ftrl-experts", True), ("asi-raman-talwar/batched-htinf", False)):
         entry = lookup(name)
-        audit = audit_regret(entry, entry.setting(rounds=64), budget, horizons=horizons, search_where_binding=True)
+        audit = audit_regret(
+            RegretRequest(entry, entry.setting(rounds=64), horizons=horizons, search_where_binding=True), budget
+        )
         assert (audit.adversary is not None) == binds == (SEARCH_RESULT in audit.means)
         assert not audit.adaptive
         if binds:
