@@ -15,6 +15,7 @@ begins some before, with many paths, which until then play freely, and are as ma
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,34 @@ from .protocol import LawAttack, log_losses
 PARTICLES, NODES, TOGETHER = 16, 8, 16_384
 #: The actions after the differing one that are filtered; the first lag that is tried on training runs, and how many.
 LAG, SHORTEST, TUNED = 16, 8, 4000
-#: Where more than `NEAR` actions come before the differing one, the filter begins at most `PAST` before it: the paths,
-#: the values and the lag to begin with.
-NEAR, PAST, LATE_PARTICLES, LATE_NODES, LATE_SHORTEST = 10, 20, 256, 4, 4
 DIGITS = 6  # of scores: a particle estimate has no more
 #: Paths are resampled where their weights have an effective sample size below 1 / POOR of them, to the quantiles
 #: (i + OFFSET) / particles: numbers that no share of equal weights meets exactly, so that no last bit decides.
 POOR, OFFSET = 2.0371, 0.3586
+
+
+@dataclass(frozen=True)
+class LateFilter:
+    """The filter where many actions come before the differing one: it begins some before, with many paths.
+
+    Attributes
+    ----------
+    min_actions : int
+        Before the differing one: of fewer all are filtered.
+    lead : int
+        Actions before the differing one from which on they are filtered, at most.
+    particles, nodes, lag : int
+        To begin with, as those of `ParticleRatio`.
+    """
+
+    min_actions: int = 11
+    lead: int = 20
+    particles: int = 256
+    nodes: int = 4
+    lag: int = 4
+
+
+LATE = LateFilter()
 
 
 class ParticleRatio(LawAttack):
@@ -125,9 +147,9 @@ class ParticleRatio(LawAttack):
 
         Lags are doubled while that lowers the log loss by more than its standard error: longer ones cost more.
         """
-        some, begin = train[:TUNED], max(0, self.differing - PAST)
-        late: dict[str, Any] = {"particles": LATE_PARTICLES, "nodes": LATE_NODES, "lag": LATE_SHORTEST, "begin": begin}
-        best = self._with(**late) if self.differing > NEAR else self._with(lag=SHORTEST)
+        some, begin = train[:TUNED], max(0, self.differing - LATE.lead)
+        late: dict[str, Any] = {"particles": LATE.particles, "nodes": LATE.nodes, "lag": LATE.lag, "begin": begin}
+        best = self._with(**late) if self.differing >= LATE.min_actions else self._with(lag=SHORTEST)
         losses = log_losses(best.score(some), some.left)
         while best.differing + 1 + best.lag < decisions(self.pair.rounds, self.batch):
             longer = best._with(lag=2 * best.lag)

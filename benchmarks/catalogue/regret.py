@@ -120,8 +120,8 @@ def main():
     parser.add_argument("--one", type=of_entries)
     parser.add_argument("entries", nargs="*", type=of_entries)
     asked = parser.parse_args()
-    if asked.one:
-        play_one(asked.one, asked.longest)
+    if asked.first:
+        play_one(asked.first, asked.longest)
         return
     kept = tables.RESULTS / "regret.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}

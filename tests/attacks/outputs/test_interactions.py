@@ -86,7 +86,7 @@ KINDS = {
 def read_by(code):
     if isinstance(code, Cells):
         return Cells, *(one.index for one in code.bins)
-    return Comparison, code.one, code.other
+    return Comparison, code.first, code.second
 
 
 @pytest.mark.few(2)
