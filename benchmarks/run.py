@@ -51,9 +51,9 @@ def against(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         before = {row["what"]: row for row in old.get(section, [])}
         for row in new.get(section, []):
             value = next((name for name in COMPARED if name in row), None)
-            then = before.get(row["what"], {}).get(value)
-            if value and then:
-                lines.append(f"{row['what']}: {row[value] / then:.2f} of committed ({value})")
+            committed = before.get(row["what"], {}).get(value)
+            if value and committed:
+                lines.append(f"{row['what']}: {row[value] / committed:.2f} of committed ({value})")
     return lines
 
 
@@ -61,16 +61,16 @@ def main() -> None:
     """Measure, compare, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}")
-    chosen = parser.parse_args().sections or list(SECTIONS)
-    if unknown := [name for name in chosen if name not in SECTIONS]:
+    sections = parser.parse_args().sections or list(SECTIONS)
+    if unknown := [name for name in sections if name not in SECTIONS]:
         parser.error(f"no such section: {', '.join(unknown)}; expected some of {', '.join(SECTIONS)}")
     path = tables.RESULTS / "bench.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    measured: dict[str, str] = {**old.get("measured", {}), **dict.fromkeys(chosen, tables.dated())}
-    tables_of: dict[str, Any] = {"machine": tables.machine(), "created": now, "measured": measured}
+    time_now = datetime.now(UTC).isoformat(timespec="seconds")
+    measured: dict[str, str] = {**old.get("measured", {}), **dict.fromkeys(sections, tables.dated())}
+    tables_of: dict[str, Any] = {"machine": tables.machine(), "created": time_now, "measured": measured}
     for section, measure in SECTIONS.items():
-        if section in chosen:
+        if section in sections:
             print(f"\n{section}", flush=True)
             tables_of[section] = measure()
             print(tables.table(tables_of[section]), flush=True)
@@ -86,7 +86,7 @@ def main() -> None:
             )
     tables.write_page("bench", "\n".join(parts))
     path.write_text(json.dumps(tables_of, indent=1) + "\n", encoding="utf-8")
-    print("\n" + "\n".join(against({s: old.get(s, []) for s in chosen}, {s: tables_of[s] for s in chosen})))
+    print("\n" + "\n".join(against({s: old.get(s, []) for s in sections}, {s: tables_of[s] for s in sections})))
 
 
 if __name__ == "__main__":

@@ -49,7 +49,9 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules = E
     rules = rules._replace(
         but=rules.but | {TIME}, same_processor=rules.same_processor and old.get("processor") == new.get("processor")
     )
-    return list(_compared(*({k: v for k, v in one.items() if k not in UNSHARED} for one in (old, new)), "", rules))
+    return list(
+        _compared(*({k: v for k, v in record.items() if k not in UNSHARED} for record in (old, new)), "", rules)
+    )
 
 
 def _compared(old: Any, new: Any, place: str, rules: Rules) -> Iterator[str]:
@@ -68,12 +70,12 @@ def _fields(old: Mapping[str, Any], new: Mapping[str, Any], place: str, rules: R
     elif not rules.same_processor:
         names = [name for name in names if name != "outputs_digest"]  # of the last bits of floats
     for name in names:
-        here = f"{place}.{name}" if place else name
+        field = f"{place}.{name}" if place else name
         if name in old and name in new:
-            yield from _compared(old[name], new[name], here, rules)
+            yield from _compared(old[name], new[name], field, rules)
         else:
             texts = (_short(side[name]) if name in side else "missing" for side in (old, new))
-            yield f"{here}: {' -> '.join(texts)}"
+            yield f"{field}: {' -> '.join(texts)}"
 
 
 def _is_played_anew(claim: Mapping[str, Any], rules: Rules) -> bool:
@@ -101,8 +103,10 @@ def _label(item: Any) -> str:
     """Return what tells an item of a list from the others: a claim's target, and what is claimed of it."""
     if not isinstance(item, Mapping) or "name" not in item:
         return ""
-    asked = [item.get(name) for name in ("measure", "surface", "neighbours", "parameters", "stop") if name in item]
-    return " ".join([str(item["name"]), *(json.dumps(one) if isinstance(one, dict) else str(one) for one in asked)])
+    details = [item.get(name) for name in ("measure", "surface", "neighbours", "parameters", "stop") if name in item]
+    return " ".join(
+        [str(item["name"]), *(json.dumps(detail) if isinstance(detail, dict) else str(detail) for detail in details)]
+    )
 
 
 def _same(old: Any, new: Any, rules: Rules) -> bool:
@@ -132,11 +136,11 @@ def main() -> int:
     parser.add_argument("new", type=Path)
     parser.add_argument("--relative", type=float, default=0.0, metavar="TOLERANCE", help="of floats")
     parser.add_argument("--but", action="append", default=[], metavar="FIELD", help="left out; repeatable")
-    given = parser.parse_args()
-    old, new = (json.loads(path.read_text(encoding="utf-8")) for path in (given.old, given.new))
-    found = differences(old, new, Rules(given.relative, frozenset(given.but)))
-    print("\n".join([*found, f"{len(found)} differences" if found else "the same"]))
-    return bool(found)
+    options = parser.parse_args()
+    old, new = (json.loads(path.read_text(encoding="utf-8")) for path in (options.old, options.new))
+    lines = differences(old, new, Rules(options.relative, frozenset(options.but)))
+    print("\n".join([*lines, f"{len(lines)} differences" if lines else "the same"]))
+    return bool(lines)
 
 
 if __name__ == "__main__":

@@ -17,24 +17,24 @@ import numpy as np
 
 RESULTS = Path(__file__).resolve().parent / "results"
 #: What a page of results has: `dated` for each of its tables, or once.
-NAMED = re.compile(r"\d{4}-\d\d-\d\d, commit \w")
+DATE_AND_COMMIT = re.compile(r"\d{4}-\d\d-\d\d, commit \w")
 
 Rows = list[dict[str, Any]]
 T = TypeVar("T")
 
 
-def row(what: str, values: list[float], **more: Any) -> dict[str, Any]:
+def row(label: str, values: list[float], **columns: Any) -> dict[str, Any]:
     """Return a row with the median and the extremes of some measurements."""
-    return {"what": what, **more, "median": float(np.median(values)), "low": min(values), "high": max(values)}
+    return {"what": label, **columns, "median": float(np.median(values)), "low": min(values), "high": max(values)}
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], str]:
     """Return an argument's type: one of some names. (`choices` of argparse would refuse that none is given.)"""
-    known = list(names)
+    allowed = list(names)
 
     def check(name: str) -> str:
-        if name not in known:
-            raise argparse.ArgumentTypeError(f"must be one of {', '.join(known)}, got {name!r}")
+        if name not in allowed:
+            raise argparse.ArgumentTypeError(f"must be one of {', '.join(allowed)}, got {name!r}")
         return name
 
     return check
@@ -70,10 +70,10 @@ def commit() -> str:
     """Return the commit of the code, "-dirty" behind it if files have changed since."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
-        done = subprocess.run(command, cwd=RESULTS.parent, check=True, capture_output=True, text=True)
+        process = subprocess.run(command, cwd=RESULTS.parent, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
         return "commit unknown (no repository)"
-    return f"commit {done.stdout.strip()}"
+    return f"commit {process.stdout.strip()}"
 
 
 def machine() -> str:
@@ -85,7 +85,7 @@ def machine() -> str:
 def write_page(name: str, text: str, folder: Path = RESULTS) -> None:
     """Write a page of results; a text that names no commit of its own ends with the sentence of `dated`."""
     folder.mkdir(exist_ok=True)
-    text = text if NAMED.search(text) else f"{text.rstrip()}\n\n{dated()}\n"
+    text = text if DATE_AND_COMMIT.search(text) else f"{text.rstrip()}\n\n{dated()}\n"
     (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
 

@@ -113,7 +113,7 @@ def test_pages_are_written_by_the_one_function_that_names_commit_and_machine(tmp
     tables.write_page("mine", "# Mine\n\n| a |\n|---|\n| 1 |\n", tmp_path)
     *_, last = (tmp_path / "mine.md").read_text(encoding="utf-8").splitlines()
     assert last == tables.dated()
-    assert tables.NAMED.search(last)
+    assert tables.DATE_AND_COMMIT.search(last)
     assert f", on {tables.processor()}, " in last
     tables.write_page("dated", f"# Mine\n\n{tables.dated()} More.\n", tmp_path)
     assert (tmp_path / "dated.md").read_text(encoding="utf-8").count("commit") == 1

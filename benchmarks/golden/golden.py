@@ -23,49 +23,49 @@ from typing import Any
 from overclaim.audit.execution.workers import cores
 from overclaim.benchmarks.same_record import TIME, UNSHARED, Rules, differences
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-PLAN, COMMANDS, RECORD = (HERE / name for name in ("plan.toml", "commands.txt", "record.json"))
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+PLAN, COMMANDS, RECORD = (FOLDER / name for name in ("plan.toml", "commands.txt", "record.json"))
 #: Floats of another processor are as near as this.
 RELATIVE = 1e-9
 #: The committed record has longer lists of numbers as sums, which notice a change of any of them.
 LONGEST = 6
 
 
-def overclaim(words: Iterable[str]) -> subprocess.CompletedProcess[str]:
+def overclaim(arguments: Iterable[str]) -> subprocess.CompletedProcess[str]:
     """Run a command of this clone, at its root."""
-    command = [sys.executable, "-m", "overclaim", *words]
+    command = [sys.executable, "-m", "overclaim", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def audited(jobs: int) -> dict[str, Any]:
     """Return the record of the plan."""
     with tempfile.TemporaryDirectory() as folder:
-        ended = overclaim(["run", str(PLAN.relative_to(ROOT)), "--jobs", str(jobs), "--out", folder])
+        process = overclaim(["run", str(PLAN.relative_to(ROOT)), "--jobs", str(jobs), "--out", folder])
         record = Path(folder) / "record.json"
         if not record.is_file():
-            raise SystemExit(ended.stderr)
-        made: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
-        return made
+            raise SystemExit(process.stderr)
+        content: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
+        return content
 
 
 def asked(command: str) -> dict[str, Any]:
     """Return what a command of the list prints, and its exit code."""
-    ended = overclaim([*shlex.split(command)[1:], "--json"])
-    output = json.loads(ended.stdout) if ended.stdout else ended.stderr
-    return {"name": command, "exit_code": ended.returncode, "output": output}
+    process = overclaim([*shlex.split(command)[1:], "--json"])
+    output = json.loads(process.stdout) if process.stdout else process.stderr
+    return {"name": command, "exit_code": process.returncode, "output": output}
 
 
 def slim(value: Any) -> Any:
     """Return JSON without times, its long lists of numbers as their count, sum, and sum weighted by place."""
     if isinstance(value, dict):
-        return {name: slim(one) for name, one in value.items() if name != TIME}
+        return {name: slim(item) for name, item in value.items() if name != TIME}
     if not isinstance(value, list):
         return value
-    if len(value) <= LONGEST or not all(one is None or isinstance(one, int | float) for one in value):
-        return [slim(one) for one in value]
-    numbers = [0 if one is None else one for one in value]
-    weighted = sum(place * one for place, one in enumerate(numbers, start=1))
+    if len(value) <= LONGEST or not all(item is None or isinstance(item, int | float) for item in value):
+        return [slim(item) for item in value]
+    numbers = [0 if item is None else item for item in value]
+    weighted = sum(place * item for place, item in enumerate(numbers, start=1))
     return {"numbers": len(value), "missing": value.count(None), "sum": sum(numbers), "weighted": weighted}
 
 
@@ -75,8 +75,8 @@ def golden(jobs: int) -> dict[str, Any]:
     record = audited(jobs)
     with ThreadPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(asked, commands))
-    kept = {name: value for name, value in record.items() if name not in UNSHARED or name == "processor"}
-    return {name: slim(value) for name, value in {**kept, "commands": outcomes}.items()}
+    fields = {name: value for name, value in record.items() if name not in UNSHARED or name == "processor"}
+    return {name: slim(value) for name, value in {**fields, "commands": outcomes}.items()}
 
 
 def text_of(record: dict[str, Any]) -> str:
@@ -95,19 +95,19 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write record.json anew")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes")
     parser.add_argument("--but", action="append", default=[], metavar="FIELD", help="not compared; repeatable")
-    given = parser.parse_args()
-    record = golden(given.jobs)
+    options = parser.parse_args()
+    record = golden(options.jobs)
     if RECORD.is_file():
         old = json.loads(RECORD.read_text(encoding="utf-8"))
-        found = differences(old, record, Rules(RELATIVE, frozenset(given.but)))
-        print("\n".join([*found, f"{len(found)} differences in {len(record['claims'])} claims"]))
+        lines = differences(old, record, Rules(RELATIVE, frozenset(options.but)))
+        print("\n".join([*lines, f"{len(lines)} differences in {len(record['claims'])} claims"]))
     else:
-        found = []
-    if given.write:
+        lines = []
+    if options.write:
         RECORD.write_text(text_of(record), encoding="utf-8")
         print(f"wrote {RECORD.relative_to(ROOT)}")
         return 0
-    return bool(found)
+    return bool(lines)
 
 
 if __name__ == "__main__":
