@@ -125,7 +125,8 @@ def tradeoff_of(result: Result) -> TradeoffJson:
     counts, alpha = result.certificate.counts, result.certificate.alpha
     left, right = counts.runs_left, counts.runs - counts.runs_left
     named = ((counts.right_upper, left - counts.left_upper), (right - counts.right_lower, counts.left_lower))
-    errors = sorted({(0, left), (right, 0), *named}) if left and right else []
+    # Of two thresholds with one rate of false positives the curve passes the one that misses more first.
+    errors = sorted({(0, left), (right, 0), *named}, key=lambda error: (error[0], -error[1])) if left and right else []
     false, missed = ([error[side] for error in errors] for side in (0, 1))
 
     def share(times: list[int], runs: int) -> tuple[list[float], list[float], list[float]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ...audit.statistics.digits import at_least, at_most, confidence_text
+from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
 from ...audit.verdicts.blind_spot import words as blind_words
 from ...mechanisms.measures.stated import number_text
@@ -141,10 +141,10 @@ _WIDTH, _LABEL, _AXIS, _STEP, _TOP = 860, 356, 390, 38, 46
 _STYLE = """
 text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1c2430}
 .s{font-size:11px;fill:#566070}.g{stroke:#c9d0d9}.c{stroke:#1c2430;stroke-width:2}
-.FALSIFIED,.BYPASS{fill:#b3261e}.SURVIVED{fill:#1b6e3c}.UNDERPOWERED{fill:#7a5200}
+.FALSIFIED,.BYPASS{fill:#b3261e}.SURVIVED{fill:#566070}.UNDERPOWERED{fill:#7a5200}
 .e{fill:#fff;stroke:#1c2430;stroke-width:1.5}.u{fill:none;stroke:#1c2430;stroke-width:1.5}.p{fill:#fff}
 @media (prefers-color-scheme:dark){text{fill:#e6eaf0}.s{fill:#a3adba}.g{stroke:#3a4350}.c{stroke:#e6eaf0}
-.FALSIFIED,.BYPASS{fill:#ff8f85}.SURVIVED{fill:#6fd795}.UNDERPOWERED{fill:#f0c064}.e{fill:#12161c;stroke:#e6eaf0}.u{stroke:#e6eaf0}.p{fill:#12161c}}
+.FALSIFIED,.BYPASS{fill:#ff8f85}.SURVIVED{fill:#a3adba}.UNDERPOWERED{fill:#f0c064}.e{fill:#12161c;stroke:#e6eaf0}.u{stroke:#e6eaf0}.p{fill:#12161c}}
 """
 
 
@@ -164,10 +164,10 @@ def picture(claims: Sequence[ClaimRecord], *, title: str = "The ruler of an audi
         parts.append(f'<text class="s" x="{x:g}" y="{_TOP - 20}" text-anchor="middle">{name}</text>')
     for number, claim in enumerate(claims):
         parts.extend(_lines(claim, _TOP + _STEP * number))
-    confidence = confidence_text(min((claim["confidence"] for claim in claims), default=0.0))
+    confidence = at_least(100 * min((claim["confidence"] for claim in claims), default=0.0))
     parts.append(
-        f'<text class="s" x="{_LABEL}" y="{height - 10}">bar: certified with {confidence} confidence; line: claim; '
-        "diamond: exact on the audited pair; bracket: upper bound from traces</text></svg>"
+        f'<text class="s" x="16" y="{height - 10}">bar: certified with {confidence}% confidence; line: claim; '
+        "diamond: exact for the audited inputs; bracket: upper bound from traces</text></svg>"
     )
     return "\n".join(parts) + "\n"
 

@@ -1,6 +1,7 @@
 """What a notebook shows of a result: by calls, and in a real run of the tutorial where nbclient is installed."""
 
 import importlib.util
+import itertools
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -97,6 +98,18 @@ def test_errors_of_a_tradeoff_lie_in_their_intervals(results):
     for error in ("false_positive", "false_negative"):
         for low, share, high in zip(*(curve[f"{error}{end}"] for end in ("_low", "", "_high")), strict=True):
             assert low <= share <= high
+
+
+def test_a_tradeoff_falls_from_left_to_right(results):
+    """At one rate of false positives the larger miss comes first: else the curve had a diagonal that is none."""
+    from overclaim.reports.notebook import tradeoff_of
+
+    for name in ("learner", "mechanism"):
+        curve = tradeoff_of(results[name])
+        points = list(zip(curve["false_positive"], curve["false_negative"], strict=True))
+        assert points[0] == (0, 1)
+        assert points[-1] == (1, 0)
+        assert all(later[1] <= earlier[1] for earlier, later in itertools.pairwise(points))
 
 
 @pytest.mark.slow(reason="starts a kernel")

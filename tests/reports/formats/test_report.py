@@ -313,8 +313,17 @@ def test_ruler_says_what_is_seen(record, surface):
     assert f"{surface} seen" in ruler.setting({**record["claims"][0], "surface": surface})
 
 
+def test_the_text_of_a_ruler_fits_into_it(record):
+    """At 6.2 px a letter, which is wide for 11 px: the legend was cut at the right edge."""
+    root = ElementTree.fromstring(ruler.picture(record["claims"]))
+    texts = [node for node in root.iter("{http://www.w3.org/2000/svg}text") if node.get("class") == "s"]
+    starts = [node for node in texts if node.get("text-anchor") is None]
+    assert len(starts) == len(record["claims"]) + 1
+    assert all(float(node.get("x")) + 6.2 * len(node.text) <= 860 for node in starts[-1:])
+
+
 def test_ruler_picture_has_the_confidence_of_its_claims(record):
-    assert "certified with 0.99987 confidence" in ruler.picture([{**record["claims"][0], "confidence": 0.99987}])
+    assert "certified with 99.98% confidence" in ruler.picture([{**record["claims"][0], "confidence": 0.99987}])
 
 
 @pytest.mark.slow(reason="a page of its own")
@@ -427,7 +436,7 @@ def test_what_is_exact_is_said_to_be_of_the_audited_pair(record):
     told = {**record, "claims": [pair]}
     assert "| exact on its pair |" in markdown(told)
     assert "exact for pair" in run_lines(told, verbose=True)
-    assert "diamond: exact on the audited pair" in ruler.picture([pair], title="t")
+    assert "diamond: exact for the audited inputs" in ruler.picture([pair], title="t")
     assert "exact value for the audited inputs" in (page := render(told))
     assert "<i>Exact</i>: on the audited pair alone" in page
 
