@@ -108,10 +108,12 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
         raise hinted(
             ThreadsError("global generators are one for all threads, and another thread uses them"), "use processes"
         )
-    words = np.random.Generator.integers(rng, 2**SEED_BITS, size=2, dtype=np.uint64)  # a seed alone is no draw
+    words = np.random.Generator.integers(_seeds(rng), 2**SEED_BITS, size=2, dtype=np.uint64)  # a seed alone is no draw
     first, second = map(int, words)
     patched: list[tuple[object, str, object]] = [(_ENTROPY, "randbits", _ENTROPY.randbits)]
     patched.append((np.random, "", _LEGACY.get_bit_generator()))
+    if hasattr(rng, "recorder"):  # a trace takes a state that moves for a draw
+        patched.append((None, "", partial(random.setstate, random.getstate())))
     _LEGACY.set_bit_generator(_BITS)
     _LEGACY.seed([first & 0xFFFFFFFF, first >> 32])
     random.seed(second)
@@ -139,6 +141,12 @@ def _seed_from(rng: Any, own: Callable[..., None]) -> Callable[..., None]:
         own(self, a, version)
 
     return seed
+
+
+def _seeds(rng: Any) -> np.random.Generator:
+    """Return what seeds are drawn from: of a generator that is watched another one, whose state nobody watches."""
+    generator: np.random.Generator = rng.recorder.seeds if hasattr(rng, "recorder") else rng
+    return generator
 
 
 def _states() -> tuple[object, ...]:
@@ -185,7 +193,7 @@ def _watched(rng: Any) -> list[tuple[ModuleType, str, Callable[..., object]]]:
     def default_rng(seed: Any = None) -> np.random.Generator:
         if seed is not None:
             return made(seed)
-        own = np.random.Generator.integers(rng, 2**SEED_BITS, dtype=np.uint64)  # a seed alone is no draw
+        own = np.random.Generator.integers(_seeds(rng), 2**SEED_BITS, dtype=np.uint64)  # a seed alone is no draw
         generator: np.random.Generator = type(rng)(np.random.PCG64(int(own)), rng.recorder)
         return generator
 

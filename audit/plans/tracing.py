@@ -86,7 +86,7 @@ def trace_task(task: Task) -> TraceJson:
         "calls": call_rows(tracing, claim),
         **fields_of(tracing, claim),
         "infinite": upper is not None and math.isinf(upper.epsilon),
-        "lost": place_json(escape_of(tracing.traces)) if sampled else None,
+        "lost": place_json(escape.place) if sampled and (escape := escape_of(tracing.traces)) else None,
         "cause": cause_of(tracing, claim) if costly else None,
     }
 

@@ -153,8 +153,11 @@ def _over(size: Floats, scale: Floats) -> Floats:
 
 def difference(left: Call, right: Call) -> Floats:
     """Return by how much the inputs of a call differ, 0 within rounding; inf where one is no number."""
+    if left.moved is not None:
+        gap: Floats = np.abs(left.moved)
+        return gap
     if left.value.dtype.kind in "iu" and right.value.dtype.kind in "iu":  # exactly, also beyond 2^53
-        gap: Floats = np.abs(left.value.astype(object) - right.value.astype(object)).astype(float)
+        gap = np.abs(left.value.astype(object) - right.value.astype(object)).astype(float)
         return gap
     a, b = (np.asarray(call.value, dtype=float) for call in (left, right))
     with np.errstate(invalid="ignore"):

@@ -21,7 +21,7 @@ import numpy as np
 from ...mechanisms.discrete import DiscreteLaplaceNoise
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.watching import active
-from .forms.arrays import numbers_of
+from .forms.arrays import values_of
 from .watched import Recorder, UnreadNoiseError
 
 #: diffprivlib's classes that compute their output from that of a class that is read.
@@ -45,7 +45,7 @@ def _note(
     recorder: Recorder, function: Callable[..., object], law_of: Callable[..., object], /, *args: Any, **kwargs: Any
 ) -> object:
     """Return what a function returns that a user watches (`testing.watching`): its first argument with noise."""
-    args, kwargs = tuple(map(numbers_of, args)), {name: numbers_of(value) for name, value in kwargs.items()}
+    args, kwargs = tuple(map(values_of, args)), {name: values_of(value) for name, value in kwargs.items()}
     name = getattr(function, "__name__", "noise")
     return recorder.measured(law_of(*args, **kwargs), args[0], lambda: function(*args, **kwargs), name)
 
@@ -70,7 +70,7 @@ def _randomise(kind: type, recorder: Recorder) -> Callable[..., object]:
     original = vars(kind)["randomise"]
 
     def randomise(self: object, value: object = None) -> object:  # those that choose take no value
-        name, value = f"diffprivlib {kind.__name__}", numbers_of(value)
+        name, value = f"diffprivlib {kind.__name__}", values_of(value)
         law = _law_of(self, kind.__name__)
         if law is None:
             raise UnreadNoiseError(f"{name} is not watched in a trace")
@@ -127,7 +127,7 @@ def _measure(kind: object, recorder: Recorder) -> Callable[..., object]:
     original = vars(kind)["__call__"]
 
     def measure(self: Any, arg: object) -> object:
-        law, arg = Mapped(str(self.input_metric), str(self.output_measure), self.map), numbers_of(arg)
+        law, arg = Mapped(str(self.input_metric), str(self.output_measure), self.map), values_of(arg)
         if law.measure not in ("MaxDivergence", "ZeroConcentratedDivergence"):
             raise UnreadNoiseError(f"OpenDP's {law.measure} is not watched in a trace")
         return recorder.measured(law, arg, lambda: original(self, arg), "OpenDP measurement")

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Floats
 from ..encoding.places import Size
 from .forms.form import Form
-from .forms.least_noise import ROUNDED
+from .forms.least_noise import ULPS
 from .libraries import Mapped
-from .tape import Call, Draw, Drawn, Release, Shown, Tape, TapeEvent, UntraceableError, Values, site_of
+from .tape import Call, Drawn, Escape, Release, Shown, Tape, TapeEvent, UntraceableError, Values, site_of
 from .watched import CallSite
 
 #: Values that are shown, and scales of noise, differ where they are further apart than this share of their size.
@@ -120,7 +120,7 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
             sound[:] = False
         elif isinstance(a, Shown) and isinstance(c, Shown):
             sound &= ~_apart(a.value, c.value, least, APART / 10, shifts=True)
-        elif isinstance(a, Release) and isinstance(c, Release) and not same_noise(a.form, c.form):
+        elif isinstance(a, Release) and isinstance(c, Release) and not _same_forms(a, c):
             sound[:] = False
         if not sound.any():
             raise UntraceableError(
@@ -134,8 +134,9 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
             return None  # some run is no replay by now
         if a is None or b is None or not of_one_kind(a, b):
             return replace(_other_call(a, b, calls, runs), events=events)
-        if isinstance(a, Release) and isinstance(b, Release) and not same_noise(a.form, b.form):
-            return replace(_other_noise("a number", a.form, b.form, runs), events=events, round=a.round, lost=a.place)
+        if isinstance(a, Release) and isinstance(b, Release) and not _same_forms(a, b):
+            unlike = next((forms for forms in zip(a.forms, b.forms, strict=True) if not same_noise(*forms)))
+            return replace(_other_noise("a number", *unlike, runs), events=events, round=a.round, lost=a.place)
         if isinstance(a, Shown) and isinstance(b, Shown):
             parted = _apart(a.value, b.value, least, APART) & sound & told
             if parted.any():
@@ -170,7 +171,8 @@ def of_one_kind(a: TapeEvent, b: TapeEvent) -> bool:
     if isinstance(a, Shown) or isinstance(b, Shown):
         return isinstance(a, Shown) and isinstance(b, Shown) and (a.what, a.round) == (b.what, b.round)
     if isinstance(a, Release) or isinstance(b, Release):
-        return type(a) is type(b) and a.round == b.round
+        alike = isinstance(a, Release) and isinstance(b, Release) and (a.round, a.what) == (b.round, b.what)
+        return alike and len(a.forms) == len(b.forms)
     if isinstance(a, Drawn) or isinstance(b, Drawn):
         alike = isinstance(a, Drawn) and isinstance(b, Drawn) and (a.round, a.shape) == (b.round, b.shape)
         return alike and _same_law(a.law, b.law)
@@ -221,26 +223,33 @@ def _differ(a: object, b: object, least: float = 0.0, shifts: bool = False) -> b
     if type(a) is Form or type(b) is Form:
         if not (type(a) is Form and type(b) is Form and same_noise(a, b)):
             return True
-        return (shifts or not a.coefficients) and bool(_beyond(a.shift, b.shift, least, APART))
+        return shifts and bool(_beyond(a.shift, b.shift, least, APART))
     if isinstance(a, float) and isinstance(b, float):
         return bool(_beyond(a, b, least, APART))
     return type(a) is not type(b) or bool(a != b)
 
 
+def _same_forms(a: Release, b: Release) -> bool:
+    return all(map(same_noise, a.forms, b.forms))
+
+
 def same_noise(a: Form, b: Form) -> bool:
-    """Tell whether two forms have the same coefficients, within rounding."""
-    one, other = a.coefficients, b.coefficients
-    return one.keys() == other.keys() and all(abs(c - other[k]) <= ROUNDED * abs(c) for k, c in one.items())
+    """Tell whether two forms have the same factors, within rounding."""
+    here, there = a.factors, b.factors
+    return here.keys() == there.keys() and all(abs(c - there[k]) <= ULPS * abs(c) for k, c in here.items())
 
 
 def _other_noise(what: str, a: Any, b: Any, runs: int) -> Leak:
-    """Return the leak of numbers of which one is a form whose noise has other factors than the other's."""
+    """Return the leak of numbers of which one is a form whose variables have other factors than the other's."""
     form = a if type(a) is Form else b
-    known: list[dict[int, float]] = [one.coefficients if type(one) is Form else {} for one in (a, b)]
-    factors = [[of.get(key, 0.0) for of in known] for key in (*known[0], *known[1])]
-    here, there = next((pair for pair in factors if abs(pair[0] - pair[1]) > ROUNDED * abs(pair[0])), (0.0, 0.0))
-    words = f"{what} has noise with other factors for the other input"
     place = site_of(form.where)
+    if type(a) is not type(b):
+        sides = ["a number with noise" if type(one) is Form else _word(one) for one in (a, b)]
+        words = f"{what} is {sides[0]} for left and {sides[1]} for right"
+        return Leak(what, 0, place, *sides, runs, runs, words=words)
+    factors = [[of.factors.get(key, 0.0) for of in (a, b)] for key in (*a.factors, *b.factors)]
+    here, there = next((pair for pair in factors if abs(pair[0] - pair[1]) > ULPS * abs(pair[0])), (0.0, 0.0))
+    words = f"{what} has noise with other factors for the other input"
     return Leak(what, 0, place, f"{here:.6g} x noise", f"{there:.6g} x noise", runs, runs, lost=place, words=words)
 
 
@@ -272,15 +281,18 @@ def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
         )
     sides = [value.reshape(-1, runs)[:, run].tolist() for value in (first, second)]
     unlike = [both for both in zip(*sides, strict=False) if _differ(*both)]
-    lost = None
-    if unlike and all(Form in map(type, both) for both in unlike):  # else a number differs that has no noise
-        one, other = unlike[0]
-        if not (type(one) is type(other) and same_noise(one, other)):
-            return replace(_other_noise(what, one, other, runs), round=a.round, runs=int(parted.sum()))
-        lost = site_of(one.where)
-    here, there = _from_difference(*sides)
     number = _number_of_difference(*sides) if a.what == "output" else 0
-    return Leak(what, a.round, None, here, there, int(parted.sum()), runs, number=number, lost=lost)
+    if len(sides[0]) == len(sides[1]) and unlike and all(Form in map(type, both) for both in unlike):
+        return _unlike_forms(f"{what}{f' {number}' if number else ''}", a.round, unlike[0], int(parted.sum()), runs)
+    here, there = _from_difference(*sides)
+    return Leak(what, a.round, None, here, there, int(parted.sum()), runs, number=number)
+
+
+def _unlike_forms(what: str, round_: int, unlike: tuple[Any, Any], parted: int, runs: int) -> Leak:
+    """Return the leak of numbers of which at least one is a form: else a number differs that has no noise."""
+    leak = replace(_other_noise(what, *unlike, runs), round=round_, runs=parted)
+    public = [one for one in unlike if type(one) is Form and one.is_public]
+    return replace(leak, lost=leak.place) if public else leak
 
 
 def _number_of_difference(left: list[object], right: list[object]) -> int:
@@ -315,7 +327,7 @@ def _word(value: object) -> str:
     if isinstance(value, Size):
         return f"a {value.kind} of {value.parts} part{'s' * (value.parts != 1)}"
     if type(value) is Form:
-        return f"{value.tape.concrete(value):.6g}"
+        return "noisy"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -332,19 +344,19 @@ def _other_call(a: TapeEvent | None, b: TapeEvent | None, number: int, runs: int
     return Leak(at, round_, place, _said(a), _said(b), runs, runs, hint=hint, lost=place)
 
 
-def lost_track(leak: Leak, tapes: Sequence[Tape], others: Sequence[Draw] = ()) -> CallSite | None:
+def lost_track(leak: Leak, tapes: Sequence[Tape], others: Sequence[Escape] = ()) -> CallSite | None:
     """Return where a trace lost track before two runs part; None where nothing random but noise calls came before.
 
     Parameters
     ----------
-    others : sequence of Draw
+    others : sequence of Escape
         Where it lost track of noise.
     """
     draws = [*others, *(draw for tape in tapes if (draw := tape.other_draw) is not None)]
     of_zero = [{draw.events: draw for draw in tape.of_zero} for tape in tapes]
     draws += [draw for events, draw in of_zero[0].items() if all(events in each for each in of_zero)]
     before = [draw for draw in draws if draw.events <= leak.events]
-    return min(before, key=lambda draw: draw.events).place if before else leak.lost
+    return (min(before, key=lambda draw: draw.events).place or CallSite("?", 1)) if before else leak.lost
 
 
 def _unlike_use(a: TapeEvent | None, b: TapeEvent | None, runs: int) -> Leak:
@@ -352,7 +364,7 @@ def _unlike_use(a: TapeEvent | None, b: TapeEvent | None, runs: int) -> Leak:
     used = next((event for event in (a, b) if isinstance(event, Release)), None)
     place = used.place if used is not None else CallSite("?", 1)
     here, there = ("used" if isinstance(event, Release) else "not used" for event in (a, b))
-    words = "a number with noise decides something for one input alone"
+    words = "a number with noise is used in another way for the other input"
     return Leak("number", 0 if used is None else used.round, place, here, there, runs, runs, lost=place, words=words)
 
 

@@ -15,7 +15,7 @@ from ..encoding.places import Size
 from .forms.form import Form
 from .forms.least_noise import ROUNDED, Explained, Row, combination, explained, in_span
 from .parting import Leak, lost_track
-from .tape import Call, Draw, Drawn, Release, Shown, Tape, TapeEvent, UntraceableError, site_of
+from .tape import Call, Drawn, Escape, Release, Shown, Tape, TapeEvent, UntraceableError, site_of
 from .watched import CallSite
 
 #: The most outputs that are combined in words.
@@ -23,23 +23,32 @@ _MOST_TERMS = 4
 
 
 def rows_of(left: Sequence[TapeEvent], right: Sequence[TapeEvent], events: int) -> list[Row]:
-    """Return the forms that the first events release, as rows.
+    """Return the forms that the first events release, as rows; and shown numbers without noise that differ.
 
-    A number that is shown is that of the form whose value it is: no other has all its digits.
+    A number that is shown is that of the form whose value it is: no other has all its digits. Where calls are frozen,
+    what follows from them is compared apart.
     """
     rows = []
     known: dict[float, tuple[Form, Form]] = {}
+    frozen = any(isinstance(event, Call) for event in left)
     for place, (a, b) in enumerate(islice(zip(left, right, strict=False), events)):
         if isinstance(a, Release) and isinstance(b, Release):
-            rows.append(Row(a.form.coefficients, a.form.shift, b.form.shift, place))
-            known[a.value] = a.form, b.form
+            rows += [_row(*forms, place, 0) for forms in zip(a.forms, b.forms, strict=False)]
+            if a.value is not None:
+                known[a.value] = a.forms[0], b.forms[0]
         elif isinstance(a, Shown) and isinstance(b, Shown) and a.value.shape == b.value.shape:
             for number, one, other in _numbered(a.value, b.value):
                 if type(one) is type(other) is not Form and isinstance(one, float) and one == other:
                     one, other = known.get(one, (one, other))
-                if type(one) is type(other) is Form and one.coefficients:
-                    rows.append(Row(one.coefficients, one.shift, other.shift, place, number))
+                if type(one) is type(other) is Form:
+                    rows.append(_row(one, other, place, number))
+                elif not frozen and isinstance(one, float) and isinstance(other, float) and one != other:
+                    rows.append(Row({}, one, other, place, number))
     return rows
+
+
+def _row(left: Form, right: Form, place: int, number: int) -> Row:
+    return Row(left.noise, left.shift, right.shift, place, number, max(left.size, right.size))
 
 
 def _numbered(a: Any, b: Any) -> Iterator[tuple[int, Any, Any]]:
@@ -59,7 +68,8 @@ class Released:
         drawn = [event for event in left.events if isinstance(event, Drawn)]
         self.laws: list[Law] = [event.law for event in drawn for _ in event.variables]
         try:
-            self.found: Explained = explained(self.rows, self.laws)
+            operations = max(tape.operations for tape in (left, right))
+            self.found: Explained = explained(self.rows, self.laws, operations)
         except MemoryError as error:
             raise reworded(error, str(error), UntraceableError) from None
 
@@ -69,28 +79,47 @@ class Released:
             return None
         row = self.rows[self.found.unexplained]
         event = self.left.events[row.event]
+        form = self._form_of(event, row)
+        here, there = (f"{one:.6g}" for one in (self._level(form, row), self._level(form, row) + self.found.rest))
+        place = None if form is None else site_of(form.where)
         if isinstance(event, Release):
-            form, what, number = event.form, "number", 0
             words = "a number depends on the inputs beside its noise"
-        else:
-            assert isinstance(event, Shown)
-            one, words = event.value.flat[self._place(event, row.number)], ""
-            form = one if type(one) is Form else self._released_as(one)
-            what = f"{event.what} of round {event.round}" if event.round else event.what
-            number = 0 if event.what != "output" or _by_keys(event) else row.number
-        value = form.tape.concrete(form)
-        here, there = (f"{one:.6g}" for one in (value, value + self.found.rest))
-        place = site_of(form.where)
-        leak = Leak(what, event.round, place, here, there, 1, runs, number=number, events=row.event, words=words)
-        if isinstance(event, Release):
-            return replace(leak, lost=event.place)
+            return Leak(
+                "number", event.round, place, here, there, 1, runs, events=row.event, words=words, lost=event.place
+            )
+        assert isinstance(event, Shown)
+        what, number = self._name(event, row)
+        leak = Leak(what, event.round, place, here, there, 1, runs, number=number, events=row.event)
         shown = [one for one in self.rows[: self.found.unexplained + 1] if one.number]
         alone = explained(shown, self.laws).unexplained is None
+        lost = self._first_release() if alone else place if form is not None and form.is_public else None
+        if not row.factors:
+            return replace(leak, lost=lost)
         sites = {event.place for event in self.left.events if isinstance(event, Drawn) and row.uses(event.variables)}
         hint = f"its noise, drawn at {', '.join(sorted(map(str, sites)))}, is in other outputs too"
         if number:
             hint += self._noiseless(row, shown[:-1])
-        return replace(leak, hint=hint, lost=self._first_release() if alone else None)
+        return replace(leak, hint=hint, lost=lost)
+
+    def _form_of(self, event: TapeEvent, row: Row) -> Form | None:
+        """Return the form of a row; None of a number without noise."""
+        if isinstance(event, Release):
+            return next(form for form in event.forms if form.noise == row.factors and form.shift == row.left)
+        assert isinstance(event, Shown)
+        one = event.value.flat[self._place(event, row.number)]
+        if type(one) is Form or not row.factors:
+            return one if type(one) is Form else None
+        return next(e.forms[0] for e in self.left.events if isinstance(e, Release) and e.value == one)
+
+    @staticmethod
+    def _level(form: Form | None, row: Row) -> float:
+        return row.left if form is None else form.tape.concrete(form)
+
+    @staticmethod
+    def _name(event: Shown, row: Row) -> tuple[str, int]:
+        """Return what a row is, and its number in an output."""
+        what = f"{event.what} of round {event.round}" if event.round else event.what
+        return what, 0 if event.what != "output" or _by_keys(event) else row.number
 
     @staticmethod
     def _noiseless(row: Row, shown: list[Row]) -> str:
@@ -109,10 +138,6 @@ class Released:
         noiseless = f"output {row.number} {' '.join(words)}"
         return f"; {noiseless} carries none: it is {left:.6g} for left and {right:.6g} for right"
 
-    def _released_as(self, value: float) -> Form:
-        """Return the form that was released as a number."""
-        return next(e.form for e in self.left.events if isinstance(e, Release) and e.value == value)
-
     @staticmethod
     def _place(event: Shown, number: int) -> int:
         flat = list(event.value.flat)
@@ -128,7 +153,7 @@ class Released:
         hidden = self._hides(leak, escaped)
         return lost_track(leak, (self.left, self.right), hidden)
 
-    def _hides(self, leak: Leak, escaped: list[Draw]) -> list[Draw]:
+    def _hides(self, leak: Leak, escaped: list[Escape]) -> list[Escape]:
         """Return where noise became a number, unless what is shown says all that was released by then."""
         if not escaped:
             return []
@@ -140,7 +165,7 @@ class Released:
         """Return the noise calls of both runs: of noise that is followed what it is noise for."""
         factors: dict[int, float] = {}
         for row in self.rows:
-            for key, factor in row.coefficients.items():
+            for key, factor in row.factors.items():
                 factors.setdefault(key, abs(factor))
         pairs = []
         for a, b in zip(self.left.events, self.right.events, strict=False):
@@ -156,7 +181,7 @@ class Released:
 
     def _call(self, drawn: Drawn, factors: dict[int, float]) -> tuple[Call, Call]:
         """Return fresh noise as a call, times the factor that it has where it is released first."""
-        factor = next((factors[key] for key in drawn.variables if key in factors), 1.0)
+        factor = next((factors[key] for key in drawn.variables if factors.get(key)), 1.0)
         level, moved = (
             factor * np.array([known.get(key, 0.0) for key in drawn.variables]).reshape(drawn.shape)
             for known in (self.found.level, self.found.moved)
@@ -164,7 +189,7 @@ class Released:
         law: Any = drawn.law
         if factor != 1.0:
             law = type(law)(factor * float(getattr(law, "scale", getattr(law, "sigma", 1.0))))
-        one = Call(drawn.name, drawn.place, drawn.round, law, level, None)
+        one = Call(drawn.name, drawn.place, drawn.round, law, level, None, moved=moved)
         return one, replace(one, value=level + moved)
 
 

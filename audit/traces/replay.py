@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,18 +22,19 @@ from ..play.mechanism_runs import called
 from ..play.pairs import Pair
 from ..play.transcripts import feeding, play_rounds
 from ..play.unseeded import CalledOneByOne
-from .forms.arrays import arrays_of_forms
 from .forms.form import Form
+from .forms.proxy import exceptions_heard, numpy_proxy
+from .forms.trusted import warning_state
 from .libraries import watched_libraries
 from .parting import Leak, last_call, lost_words, parting, without_noise
 from .released import Released
-from .tape import Call, Drawn, Following, Release, Shown, Tape, TapeEvent, UntraceableError, site_of
-from .watched import CallSite, UnreadNoiseError
+from .tape import Call, Drawn, Escape, Follows, PlainTape, Shown, Tape, TapeEvent, UntraceableError
+from .watched import UnreadNoiseError
 
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
 #: Runs of a batched target that may do the same in each; and how much noise is followed in about a second.
-_FEW, _MOST_FORMS = 2, 2**15
+FEW, _MOST_FORMS = 2, 2**15
 #: A block has fewer runs where rounds times coordinates times runs would pass this.
 _MOST_VALUES = 2_000_000
 #: A world, played on a tape: `True` is the left one.
@@ -58,9 +59,14 @@ class Trace:
     lost : str
         Which call's output rounding has taken from a replay, if one's: what follows was not compared there.
     exact : bool
-        Whether every run does the same as these: no branch, no index and no shift depends on noise.
-    escaped : CallSite or None
-        Where a branch, an index, a plain number or the shift of other noise first depends on noise that is followed.
+        Whether every run does the same as these: nobody asked for the value of a noisy number, and nothing else is
+        random.
+    escaped : Escape or None
+        Why it is not exact, where that is known.
+    rounded : float or None
+        The largest number whose rounding is not small beside the noise, where it may hide what no noise explains.
+    moved : dict of float, optional
+        By how much the noise of each variable moves that makes up for the difference of the inputs.
     """
 
     left: list[TapeEvent]
@@ -72,17 +78,13 @@ class Trace:
     bare: str = ""
     lost: str = ""
     exact: bool = False
-    escaped: CallSite | None = None
+    escaped: Escape | None = None
+    rounded: float | None = None
+    moved: Mapping[int, float] = field(default_factory=dict)
 
 
 def trace(
-    playing: Playing,
-    seed: int,
-    block: int,
-    runs: int,
-    *,
-    following: Following = Following.FORMS,
-    foreign: bool = False,
+    playing: Playing, seed: int, block: int, runs: int, *, follows: Follows = Follows.FORMS, foreign: object = None
 ) -> Trace:
     """Record a block in the left world and replay it in the right.
 
@@ -91,10 +93,10 @@ def trace(
 
     Parameters
     ----------
-    following : Following
-        How noise from a generator is followed.
-    foreign : bool
-        Whether the target is not ours: then arrays that it makes can hold forms.
+    follows : Follows
+        How far noise from a generator is followed.
+    foreign : object, optional
+        The target, where it is not ours: then arrays that it makes can hold forms.
 
     Raises
     ------
@@ -104,11 +106,16 @@ def trace(
     with ExitStack() as afterwards:
 
         def played(left: bool, frozen: list[TapeEvent], nudged: bool) -> Tape:
-            tape = Tape(seed, block, runs=runs, frozen=frozen, nudged=nudged, following=following)
+            tape = Tape(seed, block, runs=runs, frozen=frozen, nudged=nudged, follows=follows)
             afterwards.callback(tape.forget)
-            return _play(playing, left, tape, foreign)
+            return play_on(tape, playing, left, foreign)
 
-        return _replayed(played, runs, alone=foreign and following is Following.FORMS)
+        made = _replayed(played, runs, alone=foreign is not None and follows is Follows.FORMS)
+        if foreign is not None and follows is Follows.FORMS and (made.leak is not None or block == 0):
+            plain = play_on(PlainTape(seed, block, runs=runs), playing, True, foreign)
+            if not _shows_the_same(plain.events, made.left):
+                raise UntraceableError("with numbers it shows something else than with what a trace follows")
+        return made
 
 
 def _replayed(play: Callable[[bool, list[TapeEvent], bool], Tape], runs: int, *, alone: bool) -> Trace:
@@ -131,14 +138,15 @@ def _replayed(play: Callable[[bool, list[TapeEvent], bool], Tape], runs: int, *,
         after, place = last_call(calls)
         place = leak.place or (recorded.overwritten if leak.what == "output" else None) or place
         leak = replace(leak, hint=bare or leak.hint or after, place=place, lost=released.lost(leak))
-    watched = any(
-        tape.silent or any(isinstance(e, Call | Drawn) for e in tape.events) for tape in (recorded, replayed)
-    )
+    tapes = (recorded, replayed)
+    watched = any(tape.silent or any(isinstance(e, Call | Drawn) for e in tape.events) for tape in tapes)
     lost = lost_words((recorded, replayed, control), runs)
-    sites = (*map(_escape, (recorded, replayed)), _other_function(recorded, replayed))
-    escaped = next((place for place in sites if place is not None), None)
-    exact = alone and escaped is None and all(map(_draws_nothing_else, (recorded, replayed)))
-    return Trace(recorded.events, replayed.events, leak, runs, calls, watched, bare, lost, exact, escaped)
+    escapes = [escape for tape in tapes for escape in (tape.escaped, tape.other_draw) if escape is not None]
+    calling = any(isinstance(event, Call) for tape in tapes for event in tape.events)
+    exact = alone and not escapes and not calling
+    escaped, found = escapes[0] if escapes else None, released.found
+    how = bare, lost, exact, escaped, found.rounded, found.moved
+    return Trace(recorded.events, replayed.events, leak, runs, calls, watched, *how)
 
 
 def _first(parted: Leak | None, unexplained: Leak | None) -> Leak | None:
@@ -148,67 +156,24 @@ def _first(parted: Leak | None, unexplained: Leak | None) -> Leak | None:
     return unexplained if unexplained.events < parted.events or parted.lost is not None else parted
 
 
-def _escape(tape: Tape) -> CallSite | None:
-    """Return where a branch, an index, a number or the shift of other noise first depends on noise."""
-    if tape.deciding is not None:
-        return tape.deciding
-    forms = [event.form for event in tape.events if isinstance(event, Release)]
-    for event in tape.events:
-        if isinstance(event, Shown) and event.value.dtype == object:
-            forms += [one for one in event.value.flat if type(one) is Form]
-    return next((site_of(form.where) for form in forms if form.adaptive and form.coefficients), None)
-
-
-def _other_function(left: Tape, right: Tape) -> CallSite | None:
-    """Return where something else than released values goes into a value that is computed of them, and differs."""
-    for one, other in zip_longest(left.computed, right.computed):
-        if one is None or other is None or one[0] != other[0]:
-            return (one or other)[1]
-    return None
-
-
-def _draws_nothing_else(tape: Tape) -> bool:
-    """Tell whether nothing is random but noise that is followed."""
-    return tape.other_draw is None and not any(isinstance(event, Call) for event in tape.events)
-
-
-def _play(playing: Playing, left: bool, tape: Tape, foreign: bool) -> Tape:
+def play_on(tape: Tape, playing: Playing, left: bool, foreign: object = None) -> Tape:
+    """Play a world on a tape, and return it. Of code that is not ours nothing is random but what the tape knows."""
     try:
-        with arrays_of_forms() if foreign and tape.following is Following.FORMS else nullcontext():
+        with ExitStack() as stack:
+            if foreign is not None:
+                stack.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
+                tape.quiet = warning_state()
+                stack.enter_context(tape.states_watched())
+                if tape.follows is Follows.FORMS:
+                    stack.enter_context(numpy_proxy(foreign))
+                    stack.enter_context(exceptions_heard(tape.hear))
             playing(tape, left)
     except LearnerError as error:
         if isinstance(error.__cause__, UnreadNoiseError):  # our refusal, whichever code asked for the noise
             raise UntraceableError(str(error.__cause__)) from None
         raise
     return tape
-
-
-def _is_followed(playing: Playing, seed: int, runs: int, found: Trace) -> bool:
-    """Tell whether following noise changed nothing that a target shows: forms are no floats, and it may ask."""
-    sides = [(True, found.left)]
-    if found.exact and not any(isinstance(event, Release) for event in found.right):  # what is frozen is of the left
-        sides.append((False, found.right))
-    for left, events in sides:
-        plain = _play(playing, left, Tape(seed, 0, runs=runs, following=Following.NOT), foreign=True)
-        shown = [[event for event in one if isinstance(event, Shown)] for one in (plain.events, events)]
-        if any(a is None or b is None or not _same_values(a, b) for a, b in zip_longest(*shown)):
-            return False
-    return True
-
-
-def _same_values(a: Shown, b: Shown) -> bool:
-    if a.value.shape != b.value.shape:
-        return False
-    if a.value.dtype != object and b.value.dtype != object:
-        return bool(np.allclose(a.value, b.value, equal_nan=True)) if a.value.dtype.kind in "fc" else True
-    return all(map(_same_value, a.value.flat, b.value.flat))
-
-
-def _same_value(a: Any, b: Any) -> bool:
-    b = b.tape.concrete(b) if type(b) is Form else b
-    if isinstance(a, float | int) and isinstance(b, float | int):
-        return bool(np.isclose(a, b, rtol=1e-6, atol=0.0, equal_nan=True)) or abs(a - b) < 1e-9
-    return bool(a == b)
 
 
 def learner_playing(
@@ -331,15 +296,12 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, once:
     if size > _MOST_VALUES:
         raise UntraceableError(f"a run has {size:,} values, more than the {_MOST_VALUES:,} that a trace holds")
     runs = 1 if plain else min(RUNS, _MOST_VALUES // size)
-    is_learner = hasattr(target, "act") or isinstance(target, Scalar)
 
     def playing_of(runs: int) -> Playing:
-        if is_learner:
-            return learner_playing(target, pair, runs, view)
-        return mechanism_playing(target, pair.left, pair.right, runs)
+        return playing(target, pair, runs, view)
 
-    recorded = _blocks(playing_of, seed, runs, plain, foreign=not _ours(target), once=once)
-    if not any(one.watched for one in recorded) and not _ours(target):
+    recorded = _blocks(playing_of, seed, runs, plain, foreign=None if is_ours_inside(target) else target, once=once)
+    if not any(one.watched for one in recorded) and not is_ours_inside(target):
         leak = next((one.leak for one in recorded if one.leak), None)
         then = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
         how = (
@@ -353,15 +315,21 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, once:
     return recorded
 
 
+def playing(target: Any, pair: Any, runs: int, view: View) -> Playing:
+    """Return what plays a learner or a mechanism in either world of a pair."""
+    if hasattr(target, "act") or isinstance(target, Scalar):
+        return learner_playing(target, pair, runs, view)
+    return mechanism_playing(target, pair.left, pair.right, runs)
+
+
 def _blocks(
-    playing_of: Callable[[int], Playing], seed: int, runs: int, plain: bool, foreign: bool, once: bool
+    playing_of: Callable[[int], Playing], seed: int, runs: int, plain: bool, foreign: object, once: bool
 ) -> list[Trace]:
     """Return traces of some blocks: of a small one where every run does the same."""
-    few = min(_FEW, runs) if foreign else runs
-    following, first = _followed(playing_of(few), seed, few, plain or foreign, foreign)
+    few = runs if foreign is None else min(FEW, runs)
+    first, how = _followed(playing_of(few), seed, few, foreign, plain)
     if once or (first.exact and first.leak is None):
         return [first]
-    how: dict[str, Any] = {"following": following, "foreign": foreign}
     if plain:
         return [first, *(trace(playing_of(1), seed, block, 1, **how) for block in range(1, PLAIN_RUNS))]
     if few == runs:
@@ -371,26 +339,44 @@ def _blocks(
     return [trace(playing_of(runs), seed, 0, runs, **how)]
 
 
-def _followed(playing: Playing, seed: int, runs: int, watched: bool, foreign: bool) -> tuple[Following, Trace]:
-    """Return how far noise is followed, and the trace of a block.
-
-    Where following noise changes what the target does, or makes it raise, noise is followed less far.
-    """
-    last = Following.AT_ONCE if watched else Following.FORMS
-    for following in Following:
+def _followed(
+    playing: Playing, seed: int, runs: int, foreign: object, plain: bool
+) -> tuple[Trace, dict[str, Any]]:
+    """Return the trace of a block, and how it was played: where forms change what a target does, not so far."""
+    last = Follows.DRAW if plain or foreign is not None else Follows.FORMS
+    for follows in Follows:
+        how: dict[str, Any] = {"follows": follows, "foreign": foreign}
         try:
-            first = trace(playing, seed, 0, runs, following=following, foreign=foreign)
+            return trace(playing, seed, 0, runs, **how), how
         except (LearnerError, UntraceableError, MemoryError):
-            if following is last:
+            if follows is last:
                 raise
-            continue
-        if following is last or following is not Following.FORMS or _is_followed(playing, seed, runs, first):
-            return following, first
     raise AssertionError(last)
 
 
-def _ours(target: object) -> bool:
+def _shows_the_same(plain: list[TapeEvent], followed: list[TapeEvent]) -> bool:
+    """Tell whether a target shows what its trace says where it plays with the same noise as plain numbers.
+
+    Forms are no floats, and it may ask: what a leak is said of must not be that.
+    """
+    shown = [[event.value for event in events if isinstance(event, Shown)] for events in (plain, followed)]
+    return len(shown[0]) == len(shown[1]) and all(map(_same_values, *shown))
+
+
+def _same_values(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and (a.dtype != object or all(map(_same_value, a.flat, b.flat)))
+
+
+def _same_value(a: Any, b: Any) -> bool:
+    b = b.tape.concrete(b) if type(b) is Form else b
+    if isinstance(a, float | int) and isinstance(b, float | int):
+        return bool(np.isclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True))
+    return bool(a == b)
+
+
+def is_ours_inside(target: object) -> bool:
+    """Tell whether what is played of a target is ours."""
     if isinstance(target, CalledOneByOne | WithAttributes):
-        return _ours(target.mechanism)
+        return is_ours_inside(target.mechanism)
     kind = getattr(target, "user_class", type(target))
     return str(kind.__module__).startswith(f"{__name__.partition('.')[0]}.")

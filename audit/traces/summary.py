@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import TypeVar
 
@@ -16,10 +17,12 @@ from ..execution.progress import steps
 from ..statistics.digits import at_most, exceeds
 from .causes import cause, level_of_path
 from .costs import Cost, cost, words_of
+from .coupling import Twin
 from .parting import Leak
 from .tape import Call
 from .trace_types import CallJson, CauseJson, LeakJson, LossJson, PlaceJson, TracesJson
 from .upper import Tracing, tracing
+from .upper import traced as untested
 from .watched import CallSite
 
 _Pair = TypeVar("_Pair")
@@ -152,10 +155,17 @@ def worst_tracing(
     LearnerError
         If it raises on every pair.
     """
+    with closing(Twin(target)) as twin:
+        return _worst(target, pairs, claim, seed, others, twin)
+
+
+def _worst(
+    target: object, pairs: Sequence[_Pair], claim: Claim, seed: int, others: Others[_Pair] | None, twin: Twin
+) -> tuple[Tracing, _Pair]:
     best, error = None, None
     for pair in steps(pairs, f"tracing {len(pairs)} pair{'s' * (len(pairs) != 1)} of inputs"):
         try:
-            outcome = tracing(target, pair, claim, seed=seed, every_pair=False)
+            outcome = untested(target, pair, claim, seed=seed)
         except LearnerError as raised:
             error = raised
             continue
@@ -168,10 +178,10 @@ def worst_tracing(
         raise error
     if best[0].leak is not None:
         return best
-    whole = tracing(target, best[1], claim, seed=seed)
+    whole = tracing(target, best[1], claim, seed=seed, twin=twin)
     if others is None or whole.claim_upper is not None:
         return whole, best[1]
-    return worst_tracing(target, [best[1], *others(best[1])], claim, seed=seed)
+    return _worst(target, [best[1], *others(best[1])], claim, seed, None, twin)
 
 
 def _size(outcome: Tracing) -> tuple[bool, float]:

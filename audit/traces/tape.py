@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
+import pickle
+import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
@@ -19,9 +23,12 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
 from ..execution.provenance import named_from_here
-from .forms.arrays import FormArray, numbers_of, of_library
+from .forms.arrays import FormArray, holds_forms, plain_of, values_of
 from .forms.form import Form, Line
+from .forms.least_noise import scale_of_law
+from .forms.proxy import of_library
 from .forms.returned import is_returned
+from .forms.trusted import is_trusted, shape_of, warning_state
 from .watched import CallSite, UnreadNoiseError, Watched
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -69,6 +76,8 @@ class Call:
         What came out, the runs on the last axis.
     lost : array of bool, optional
         In which parts of it value and noise do not make it, for rounding.
+    moved : array, optional
+        By how much the noise moves that makes up for the difference of the inputs, where that is known itself.
     """
 
     name: str
@@ -78,6 +87,7 @@ class Call:
     value: Values
     output: Any
     lost: NDArray[np.bool_] | None = None
+    moved: Values | None = None
 
 
 @dataclass(frozen=True)
@@ -112,35 +122,44 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Release:
-    """A linear form that was used otherwise than linearly: its value is known from here on."""
+    """Linear forms whose values are known from here on.
+
+    Attributes
+    ----------
+    value : float or None
+        Of a single form whose value the code under audit has; None of arguments of a trusted function.
+    what : str
+        The trusted function and its plain arguments, as a text that is the same for the same.
+    """
 
     place: CallSite
     round: int
-    form: Form
-    value: float
+    forms: tuple[Form, ...]
+    value: float | None
+    what: str = ""
 
 
 TapeEvent = Call | Shown | Drawn | Release
 
 
 @dataclass(frozen=True)
-class Draw:
-    """A draw that a trace does not follow: how many events came before it, and where it is written."""
+class Escape:
+    """Where a trace no longer follows what is random: how many events came before, where it is written, and why."""
 
     events: int
-    place: CallSite
+    place: CallSite | None
+    why: str
+
+    def __str__(self) -> str:
+        return f"the target {self.why}" if self.place is None else f"{self.place} {self.why}"
 
 
-class Following(Enum):
-    """How noise that is drawn from a generator is followed.
-
-    As forms; until it is added to a number; not beyond the location that it is drawn around; or not at all.
-    """
+class Follows(Enum):
+    """How far noise from a generator is followed: as forms, to the number that it is added to, or to its location."""
 
     FORMS = 0
-    EAGER = 1
-    AT_ONCE = 2
-    NOT = 3
+    SUM = 1
+    DRAW = 2
 
 
 class Tape(Draws):
@@ -153,12 +172,13 @@ class Tape(Draws):
     seed, block : int
         The key.
     frozen : sequence of events, optional
-        Of the recorded run: a call returns what the call of the same number did.
+        Of the recorded run: a call returns what the call of the same number did, and so does who asks for a value.
     nudged : bool
-        Whether frozen outputs are moved a little, as rounding would.
+        Whether frozen outputs of calls are moved a little, as rounding would.
     runs : int
         In the block.
-    following : Following
+    follows : Follows
+        How far noise that is drawn from a generator is followed.
     """
 
     def __init__(
@@ -169,53 +189,70 @@ class Tape(Draws):
         runs: int = 1,
         frozen: Sequence[TapeEvent] = (),
         nudged: bool = False,
-        following: Following = Following.FORMS,
+        follows: Follows = Follows.FORMS,
     ) -> None:
         super().__init__(seed, Stage.TRACE, 0, 0, block)
         self.noises = Draws(seed, Stage.TRACE, 0, 1, block)
         self.plain = super().stream(Purpose.LEARNER)
+        self.seeds = Draws(seed, Stage.TRACE, 0, 2, block).generator
         self.runs = runs
-        self.following = following
+        self.follows = follows
+        self.eager = follows is Follows.SUM
         self.frozen = [event for event in frozen if isinstance(event, Call)]
-        self.known = [event.value for event in frozen if isinstance(event, Release)]
+        self.recorded = [event.value for event in frozen if isinstance(event, Release) and event.value is not None]
         self.nudges = np.random.default_rng(block) if nudged else None
         self.events: list[TapeEvent] = []
         self.round = self._made = 0
-        self.drawn: list[float] = []  # the noise of every variable
-        self.released = 0
+        self.operations = 0
+        self.values_given: dict[int, float] = {}  # of forms that were asked for
         self.silent: list[tuple[str, CallSite, object]] = []  # what was to get noise of scale 0
-        self.other_draw: Draw | None = None  # the first draw that is no noise call
-        self.escaped: Draw | None = None  # where a plain number, a bool or an index first depends on noise
-        self.deciding: CallSite | None = None  # the same, where it goes elsewhere than into what is returned
+        self.other_draw: Escape | None = None  # the first draw that is no noise call
+        self.escaped: Escape | None = None  # where the code under audit first has a value that depends on noise
+        self.quiet = warning_state()
         self.answers = False  # whether what the code under audit returns is seen, and nothing else done with it
-        self.computed: list[tuple[bytes, CallSite]] = []  # of what values were computed that depend on released ones
         self.overwritten: CallSite | None = None  # where a number with noise was replaced by one without
-        self.of_zero: list[Draw] = []  # noise calls for 0: their noise may be meant for another value
-
-    @property
-    def eager(self) -> bool:
-        """Whether a sum of noise and a number is released at once, as a plain number."""
-        return self.following is Following.EAGER
+        self.of_zero: list[Escape] = []  # noise calls for 0: their noise may be meant for another value
+        self.generators: list[tuple[np.random.BitGenerator, bytes]] = []  # that are watched, and their states before
+        self._drawn: list[float] = []  # the noise of every variable
+        self._scales: list[float] = []
+        self._public: list[Callable[[], float]] = []  # the value of every public variable
+        self._kept: list[Form] = []  # whose values were given: their numbers are no other's while they live
 
     def forget(self) -> None:
         """Let go of what was played: forms know their tape, and Python frees no circle through an array of them."""
-        self.events, self.frozen, self.silent = [], [], []
+        self.events, self.frozen, self.silent, self._public, self._kept = [], [], [], [], []
 
-    def stray(self) -> None:
+    def stray(self, why: str = "draws otherwise than noise") -> None:
         """Note a draw that is no noise call."""
         if self.other_draw is None:
-            self.other_draw = Draw(len(self.events), self.place())
+            self.other_draw = Escape(len(self.events), self.place(), why)
 
-    def escape(self) -> None:
-        """Note that the code under audit has a plain number, a bool or an index that depends on noise."""
+    def watch(self, bits: np.random.BitGenerator) -> None:
+        """Note a generator that is watched: whoever draws from it unseen moves its state."""
+        self.generators.append((bits, _state(bits)))
+
+    @contextmanager
+    def states_watched(self) -> Iterator[None]:
+        """Note a draw that nobody noted, where the state of a watched or of a global generator moves."""
+        before = _global_states()
+        yield
+        moved = any(_state(bits) != state for bits, state in self.generators) or _global_states() != before
+        if moved and self.other_draw is None:
+            self.other_draw = Escape(len(self.events), None, "draws from a generator in a way that is not watched")
+
+    def escape(self, why: str, place: CallSite | None = None) -> None:
+        """Note that what the code under audit does may depend on noise from here on."""
         if self.escaped is None:
-            self.escaped = Draw(len(self.events), used())
-        if self.deciding is None and not (self.answers and is_returned(_caller())):
-            self.deciding = used()
+            self.escaped = Escape(len(self.events), place or used(), why)
 
-    def compute(self, inputs: object) -> None:
-        """Note what a value is computed of, released values among it."""
-        self.computed.append((_text_of(inputs).encode(), used()))
+    def hear(self, frame: FrameType) -> None:
+        """Note that an exception passes a frame of the code under audit: whether it does may depend on noise."""
+        if self._drawn:
+            self.escape("raises an exception", site_of((frame.f_code.co_filename, frame.f_lineno)))
+
+    def scale_of_variable(self, key: int) -> float:
+        """Return the scale of the noise of a variable."""
+        return self._scales[key]
 
     def overwrite(self) -> None:
         """Note that a number with noise is replaced by one without."""
@@ -228,20 +265,53 @@ class Tape(Draws):
 
     def concrete(self, form: Form) -> float:
         """Return the value of a form with the noise that was drawn."""
-        return form.shift + math.fsum(factor * self.drawn[key] for key, factor in form.coefficients.items())
+        parts = (
+            factor * (self._drawn[key] if key >= 0 else self._public[-1 - key]()) for key, factor in form.factors.items()
+        )
+        return form.shift + sum(parts)
 
-    def release(self, form: Form) -> float:
-        """Note that a form is released; return its value, in a replay that of the recorded run."""
-        if form.released is None:
-            value = self.concrete(form)
-            if self.released < len(self.known):
-                value = self.known[self.released]
-                if self.nudges is not None and math.isfinite(value):
-                    value += NUDGE * max(abs(value), abs(form.shift)) * float(self.nudges.choice([-1.0, 1.0]))
-            self.released += 1
-            form.released = value
-            self.events.append(Release(used(), self.round, form, value))
-        return form.released
+    def reveal(self, form: Form) -> float:
+        """Note that the code under audit has the value of a form, and return it: in a replay the recorded one."""
+        self.escape("asks for the value of a noisy number")
+        return self._released(form)
+
+    def answer(self, form: Form, names: tuple[str, ...], other: object = None) -> float:
+        """Return the value of a form: released where it goes through one of these builtins into what is returned."""
+        whole = names[0] in ("int", "round")  # which raise of what is not finite
+        if self.answers and not (whole and form.is_public) and is_returned(_caller(), names, other):
+            return self._released(form)
+        return self.reveal(form)
+
+    def _released(self, form: Form) -> float:
+        if id(form) not in self.values_given:
+            count = len(self.values_given)
+            value = self.recorded[count] if count < len(self.recorded) else self.concrete(form)
+            self.values_given[id(form)] = value
+            self._kept.append(form)
+            self.events.append(Release(used(), self.round, (form,), value))
+        return self.values_given[id(form)]
+
+    def publish(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Return a trusted function of forms, which are released, as public variables; `NotImplemented` if it is not."""
+        args = [plain_of(value) if type(value) is Form else value for value in args]
+        named = [_holds_forms(value) or isinstance(value, FormArray) for value in kwargs.values()]
+        if any(named) or not is_trusted(function, args, kwargs, self.quiet):
+            return NotImplemented
+        shape = shape_of(function, [_filled(value, lambda form: 1.0) for value in args], kwargs)
+        forms = [one for value in args if _holds_forms(value) for one in value.flat if type(one) is Form]
+        if shape is None or not forms:
+            return NotImplemented
+        first, computed = len(self._public), _Computed(self, function, args, kwargs)
+        what = " ".join([function.__name__, *map(_text_of, (*args, *kwargs.items()))])
+        self.events.append(Release(used(), self.round, tuple(forms), None, what))
+        for form in forms:
+            if form.is_signed_zero:
+                self.escape("uses the sign of a noisy number times 0")
+        count = math.prod(shape)
+        self._public += [lambda i=i: computed.values[i] for i in range(count)]  # type: ignore[misc]
+        made = np.empty(count, dtype=object)
+        made[:] = [Form(self, 0.0, {-1 - i: 1.0}) for i in range(first, first + count)]
+        return made.reshape(shape).view(FormArray) if shape else made[0]
 
     def added(self, kind: Callable[[float], Law], loc: Any, scale: Any, size: Any, name: str) -> Any:
         """Return a location plus fresh noise: forms.
@@ -263,32 +333,38 @@ class Tape(Draws):
         alike = scales.size == 1 or bool((scales == scales.flat[0]).all())
         law = kind(float(scales.flat[0]) if alike else 1.0)
         noise = np.asarray(law.sample(column, self.noises), dtype=float).reshape(shape)
-        if not alike:
-            noise = noise * scales
-        if self.following is Following.NOT:
-            made = loc + noise
-            return made if shape else float(made)
-        first, where, place = len(self.drawn), self.line(), self.place()
-        self.drawn += noise.reshape(-1).tolist()
         if alike:
             fixed = float(loc) if type(loc) in (int, float, np.float64) else 0.0
-            self.events.append(Drawn(name, place, self.round, law, first, column, fixed))
-        else:
-            each = np.broadcast_to(scales, shape).reshape(-1).tolist()
-            laws = [(first + i, kind(one)) for i, one in enumerate(each)]
-            self.events += [Drawn(name, place, self.round, law, number, (1, 1)) for number, law in laws]
+            drawn = [Drawn(name, self.place(), self.round, law, len(self._drawn), column, fixed)]
+            return self._added(loc, noise, drawn, [True] * noise.size)
+        each = np.broadcast_to(scales, shape).reshape(-1).tolist()
+        if not all(each):
+            self.silent.append((name, self.place(), np.broadcast_to(values_of(loc), shape)[np.reshape(each, shape) == 0]))
+        numbers = itertools.count(len(self._drawn))
+        drawn = [Drawn(name, self.place(), self.round, kind(one), next(numbers), (1, 1)) for one in each if one]
+        return self._added(loc, noise * scales, drawn, each)
+
+    def _added(self, loc: Any, noise: Values, drawn: list[Drawn], scales: Sequence[object]) -> Any:
+        """Return a location plus noise as forms, where its scale is not 0."""
+        shape, where, numbers = noise.shape, self.line(), itertools.count(len(self._drawn))
+        self.events += drawn
+        self._scales += [scale_of_law(event.law) for event in drawn for _ in event.variables]
+        self._drawn += [value for value, scale in zip(noise.reshape(-1).tolist(), scales, strict=True) if scale]
         forms = np.empty(noise.size, dtype=object)
-        forms[:] = [Form(self, 0.0, {first + i: 1.0}, where) for i in range(noise.size)]
+        forms[:] = [Form(self, 0.0, {next(numbers): 1.0}, where) if scale else 0.0 for scale in scales]
         bare: Any = forms.reshape(shape).view(FormArray) if shape else forms[0]
         made = bare if np.ndim(loc) == 0 and type(loc) is not Form and loc == 0 else bare + loc
-        return numbers_of(made) if self.following is Following.AT_ONCE else made
+        return values_of(made) if self.follows is Follows.DRAW else made
 
     def zero(self) -> None:
         """Note that the next noise call has 0 as its value."""
-        self.of_zero.append(Draw(len(self.events), self.place()))
+        self.of_zero.append(Escape(len(self.events), self.place(), "draws noise for 0"))
 
     def show(self, what: str, value: Values) -> None:
         """Note what the adversary may see."""
+        signs = [one for one in value.flat if type(one) is Form and one.is_signed_zero] if value.dtype == object else []
+        if signs:
+            self.escape("shows the sign of a noisy number times 0", site_of(signs[0].where))
         self.events.append(Shown(what, self.round, value))
 
     def noise(self, law: Law, shape: tuple[int, ...], value: object, name: str = "") -> Any:
@@ -296,7 +372,7 @@ class Tape(Draws):
         if not bounds_something(law):
             self.silent.append((name or "noise", self.place(), value() if callable(value) else value))
             return law.sample(shape, self.noises)
-        exact = np.asarray(numbers_of(value() if callable(value) else value))
+        exact = np.asarray(values_of(value() if callable(value) else value))
         if exact.ndim == 0 and exact == 0:
             self.zero()
         value = np.broadcast_to(exact, shape).copy()
@@ -391,6 +467,32 @@ class Tape(Draws):
         return place()
 
 
+class PlainTape(Tape):
+    """A tape that gives plain numbers: noise times a factor, moved by what makes up for the difference of two inputs.
+
+    Parameters
+    ----------
+    stretch : float
+    moved : dict of float, optional
+        By how much the noise of each variable moves.
+    """
+
+    def __init__(
+        self, seed: int, block: int = 0, *, runs: int = 1, stretch: float = 1.0, moved: Mapping[int, float] = {}
+    ) -> None:
+        super().__init__(seed, block, runs=runs, follows=Follows.DRAW)
+        self.stretch, self.moved = stretch, moved
+
+    def _added(self, loc: Any, noise: Values, drawn: list[Drawn], scales: Sequence[object]) -> Any:
+        self.events += drawn
+        first = len(self._drawn)
+        self._drawn += [0.0 for scale in scales if scale]
+        numbers = itertools.count(first)
+        moves = [self.moved.get(next(numbers), 0.0) if scale else 0.0 for scale in scales]
+        made = loc + (self.stretch * noise + np.reshape(moves, noise.shape))
+        return made if np.ndim(made) else float(made)
+
+
 def _made(value: Values, output: Values, scale: float | Floats) -> tuple[Values, NDArray[np.bool_] | None]:
     """Return the noise that leads from a value to an output, and where it does not, for rounding."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -435,15 +537,49 @@ def used() -> CallSite:
     return CallSite("?", 1) if frame is None else site_of((frame.f_code.co_filename, frame.f_lineno))
 
 
-def _text_of(value: object) -> str:
-    """Return a text of arrays, numbers and lists of them that is the same for the same."""
+def _state(bits: np.random.BitGenerator) -> bytes:
+    return pickle.dumps(bits.state)
+
+
+def _global_states() -> tuple[object, ...]:
+    return random.getstate(), pickle.dumps(np.random.get_state())
+
+
+def _holds_forms(value: object) -> bool:
+    return isinstance(value, np.ndarray) and holds_forms(value)
+
+
+def _filled(value: Any, number: Callable[[Form], Any]) -> Any:
+    """Return an argument with something in place of each form."""
+    if not isinstance(value, np.ndarray) or value.dtype != object:
+        return value
+    cells = [number(one) if type(one) is Form else one for one in value.flat]
+    return np.array(cells, dtype=float).reshape(value.shape)
+
+
+def _text_of(value: Any) -> str:
+    """Return a text of an argument that is the same for the same, to the last bit."""
     if isinstance(value, np.ndarray):
-        return f"{value.shape} {value.dtype} {value.tolist()!r}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_text_of, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}: {_text_of(one)}' for name, one in value.items())}}}"
+        cells = ["a form" if type(one) is Form else one for one in value.reshape(-1).tolist()]
+        return f"{value.shape} {value.dtype} {cells!r}"
     return repr(value)
+
+
+@dataclass
+class _Computed:
+    """What a trusted function gives of the noise that was drawn: computed when somebody asks for it."""
+
+    tape: Tape
+    function: Callable[..., Any]
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+    @cached_property
+    def values(self) -> list[float]:
+        with np.errstate(all="ignore"):
+            made = self.function(*(_filled(value, self.tape.concrete) for value in self.args), **self.kwargs)
+        flat: list[float] = np.reshape(made, -1).tolist()
+        return flat
 
 
 def site_of(line: Line) -> CallSite:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +18,13 @@ from ...mechanisms.view import View
 from ..play.pairs import Pair, differing_losses
 from .branches import SAMPLED, Branches, branches
 from .costs import composed_epsilon, laplace_shifts, path_cost
+from .coupling import Twin
 from .parting import Leak
 from .replay import Trace, learner_playing, trace, traces
-from .tape import Shown
-from .watched import CallSite
+from .tape import Escape, Shown
 
+#: Why every run of a target does the same.
+ASKS_FOR_NONE = "no line asks for the value of a noisy number"
 #: Runs of a block whose action is forced: paths that cost the same but for rounding.
 _FORCED = 2
 #: The most rounds times pairs times branches that are played for a bound on every pair.
@@ -86,8 +89,15 @@ class Tracing:
         return self.claim_upper or self.pair_upper
 
 
-def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: bool = True) -> Tracing:
+def tracing(
+    target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: bool = True, twin: Twin | None = None
+) -> Tracing:
     """Trace a learner or a mechanism on a pair, and bound its epsilon from above where nothing leaks.
+
+    Parameters
+    ----------
+    twin : Twin, optional
+        Of the target, made before it was played.
 
     Raises
     ------
@@ -96,6 +106,26 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
     LearnerError
         If it raises.
     """
+    with nullcontext(twin) if twin is not None else closing(Twin(target)) as apart:
+        return _coupled(apart, target, pair, claim, traced(target, pair, claim, seed=seed, every_pair=every_pair))
+
+
+def _coupled(twin: Twin, target: Any, pair: Any, claim: Claim, found: Tracing) -> Tracing:
+    """Return a tracing whose bound, where it is one of forms, plain plays have tested."""
+    upper = found.pair_upper
+    if upper is None or not upper.binds or ASKS_FOR_NONE not in upper.rests_on:
+        return found
+    coupled = twin.coupled(pair, claim.view, found.traces[0])
+    if coupled.fault:
+        rests = tuple(coupled.fault if part == ASKS_FOR_NONE else part for part in upper.rests_on)
+        return replace(found, pair_upper=replace(upper, how="sampled", rests_on=rests), claim_upper=None)
+    plays = f"left with moved noise gave what right gave in {coupled.agreed} of {coupled.plays} plays"
+    rests = tuple(part for known in upper.rests_on for part in ((known, plays) if known == ASKS_FOR_NONE else (known,)))
+    return replace(found, pair_upper=replace(upper, rests_on=rests))
+
+
+def traced(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: bool = False) -> Tracing:
+    """Return what `tracing` does, but that no plain plays have tested it: a bound ranks pairs, and is none yet."""
     replays = traces(target, pair, seed=seed, view=claim.view)
     leaks = sorted((one for one in replays if one.leak is not None), key=lambda one: not bypasses(one))
     if leaks:
@@ -159,15 +189,18 @@ def _largest(
 def _of_forms(replays: list[Trace]) -> Branches:
     """Return on what the cost of a path depends, where noise was followed through the target's own code."""
     if all(one.exact for one in replays):
-        return Branches("maximised", "no branch, no index and no input depends on noise")
+        rounded = [one.rounded for one in replays if one.rounded is not None]
+        if rounded:
+            return replace(SAMPLED, reason=f"rounding of {max(rounded):.2g} is not small beside the noise")
+        return Branches("maximised", ASKS_FOR_NONE)
     escaped = escape_of(replays)
     if escaped is None:
         return SAMPLED
-    return replace(SAMPLED, reason=f"{SAMPLED.reason}: from {escaped} on code may decide by noise")
+    return replace(SAMPLED, reason=f"{SAMPLED.reason}: {escaped}")
 
 
-def escape_of(replays: list[Trace]) -> CallSite | None:
-    """Return where a branch, an index, a number or other noise first depends on noise that was followed."""
+def escape_of(replays: list[Trace]) -> Escape | None:
+    """Return where a trace first no longer follows what is random."""
     return next((one.escaped for one in replays if one.escaped is not None), None)
 
 

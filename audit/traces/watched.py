@@ -52,6 +52,9 @@ class Recorder(Protocol):
     def stray(self) -> None:
         """Note a draw that is no noise call."""
 
+    def watch(self, bits: np.random.BitGenerator) -> None:
+        """Note a generator that is watched: whoever draws from it unseen moves its state."""
+
 
 class UnreadNoiseError(ValueError):
     """Noise was drawn in a way that a trace cannot read."""
@@ -71,6 +74,7 @@ class Watched(np.random.Generator):
     def __init__(self, bits: np.random.BitGenerator, recorder: Recorder) -> None:
         super().__init__(bits)
         self.recorder = recorder
+        recorder.watch(bits)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Return a location with noise."""

@@ -1,12 +1,13 @@
-"""Linear forms: numbers of the code under audit that are a shift plus plain numbers times watched noise.
+"""Linear forms: numbers of the code under audit that are a shift plus plain factors times variables.
 
-Sums, differences and multiples of a form are forms again, so what is released is A x noise + shift. Any other use
-releases the form: its value is noted, and a replay gives the same value. What is computed of released values by NumPy
-is a form without noise, marked as adaptive. What becomes a Python number, a bool or an index is out of sight.
+Variables are watched noise, and public numbers that were computed of what is released (`trusted`). Sums, differences
+and multiples of forms are forms again, so what is released is A x noise + shift. A form holds no drawn number: who
+asks for its value asks the tape, which notes it.
 """
 
 from __future__ import annotations
 
+import builtins
 import math
 import operator
 from collections.abc import Callable
@@ -15,18 +16,29 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-#: Coefficients that cancel up to this share of the larger cancel.
+#: Factors that cancel up to this share of the larger cancel.
 _CANCELLED = 1e-12
+#: Where smaller numbers, or larger ones than one over this, may underflow or overflow: NumPy may be asked to raise.
+_SMALLEST = 1e-290
+#: The largest power of a form that is a public number.
+_LARGEST_POWER = 8
 #: A line of code: its file and its number.
 Line = tuple[str, int]
 
 
 class Follower(Protocol):
-    """What forms report to: a tape."""
+    """What forms report to: a tape.
 
-    @property
-    def eager(self) -> bool:
-        """Whether a sum of noise and a number is released at once, as a plain number."""
+    Attributes
+    ----------
+    operations : int
+        How many sums and products of forms were computed.
+    eager : bool
+        Whether the sum of a form and a number is a plain number.
+    """
+
+    operations: int
+    eager: bool
 
     def overwrite(self) -> None:
         """Note that a number with noise is replaced by one without."""
@@ -37,38 +49,48 @@ class Follower(Protocol):
     def concrete(self, form: Form) -> float:
         """Return the value of a form with the noise that was drawn."""
 
-    def release(self, form: Form) -> float:
-        """Note that a form is released; return its value, in a replay that of the recorded run."""
+    def reveal(self, form: Form) -> float:
+        """Note that the code under audit has the value of a form, and return it: in a replay the recorded one."""
 
-    def compute(self, inputs: object) -> None:
-        """Note what a value is computed of, released values among it."""
+    def answer(self, form: Form, names: tuple[str, ...], other: object = None) -> float:
+        """Return the value of a form: released where it goes through one of these builtins into what is returned."""
 
-    def escape(self) -> None:
-        """Note that the code under audit has a plain number, a bool or an index that depends on noise."""
+    def publish(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Return a trusted function of forms, which are released, as public variables; `NotImplemented` if it is not."""
 
 
 class Form:
-    """A number: `shift` plus the sum of coefficients times noise variables.
+    """A number: `shift` plus the sum of factors times variables. Public variables have negative numbers.
 
-    It looks like a float. `adaptive` says that the shift was computed from released values.
+    It looks like a float. `size` is the largest number that it was computed of.
     """
 
-    __slots__ = ("adaptive", "coefficients", "released", "shift", "tape", "where")
+    __slots__ = ("factors", "shift", "size", "tape", "where")
     __array_priority__ = 1000.0
 
     def __init__(
-        self,
-        tape: Follower,
-        shift: float,
-        coefficients: dict[int, float],
-        where: Line | None = None,
-        adaptive: bool = False,
+        self, tape: Follower, shift: float, factors: dict[int, float], where: Line | None = None, size: float = 0.0
     ) -> None:
-        self.tape, self.shift, self.coefficients = tape, shift, coefficients
-        self.where, self.adaptive = where or tape.line(), adaptive
-        self.released: float | None = None
+        self.tape, self.shift, self.factors = tape, shift, factors
+        self.where, self.size = where or tape.line(), max(size, abs(shift))
 
     __class__ = property(lambda self: float)  # isinstance(x, float), as of a number
+
+    @property
+    def noise(self) -> dict[int, float]:
+        """The factors of noise."""
+        return {key: factor for key, factor in self.factors.items() if key >= 0}
+
+    @property
+    def is_public(self) -> bool:
+        """Whether public variables are in it."""
+        return any(key < 0 for key in self.factors)
+
+    @property
+    def is_signed_zero(self) -> bool:
+        """Whether nothing is left of its noise but the sign of a zero."""
+        noise = self.noise
+        return bool(noise) and not any(noise.values())
 
     @property
     def real(self) -> Form:
@@ -90,45 +112,52 @@ class Form:
         return self
 
     def __reduce_ex__(self, protocol: object) -> Any:
-        return float, (float(self),)
+        return float, (self.tape.reveal(self),)
 
-    def _new(self, shift: float, coefficients: dict[int, float], adaptive: bool) -> Any:
-        if not coefficients and not adaptive:
-            return shift
-        return Form(self.tape, shift, coefficients, None, adaptive)
+    def _new(self, shift: float, factors: dict[int, float], size: float) -> Any:
+        """Return a form, or a number where no noise is left but what a number beside it hides."""
+        self.tape.operations += 1
+        if 0.0 in factors.values():
+            if any(factor and key >= 0 for key, factor in factors.items()):
+                factors = {key: factor for key, factor in factors.items() if factor}
+            elif shift and all(key >= 0 for key in factors):
+                return shift
+        return Form(self.tape, shift, factors, None, size) if factors else shift
 
     def _plus(self, value: object, sign: float, own: float = 1.0) -> Any:
         """Return own times this plus sign times a value."""
         if type(value) is Form:
-            one, other = self.coefficients, value.coefficients
-            total = {key: own * one[key] for key in one}
-            for key, factor in other.items():
+            total = self._times(own).copy()
+            for key, factor in value.factors.items():
                 more, old = sign * factor, total.pop(key, 0.0)
-                if abs(old + more) > _CANCELLED * abs(more):
+                if more == old == 0.0 or abs(old + more) > _CANCELLED * abs(more):
                     total[key] = old + more
-            return self._new(own * self.shift + sign * value.shift, total, self.adaptive or value.adaptive)
+            return self._new(own * self.shift + sign * value.shift, total, max(self.size, value.size))
         number = _number(value)
         if number is None:
             return NotImplemented
-        made = Form(self.tape, own * self.shift + sign * number, self._times(own), None, self.adaptive)
-        return float(made) if self.tape.eager else made
+        if self.is_signed_zero and not self.is_public and math.copysign(1.0, sign * number) > 0:
+            return own * self.shift + sign * number
+        made = self._new(own * self.shift + sign * number, self._times(own), max(self.size, abs(number)))
+        return self.tape.reveal(made) if self.tape.eager else made
 
     def _times(self, factor: float) -> dict[int, float]:
         if factor == 1.0:
-            return self.coefficients
-        return {key: factor * number for key, number in self.coefficients.items()}
+            return self.factors
+        return {key: factor * number for key, number in self.factors.items()}
 
     def _scaled(self, value: object, *, divided: bool = False) -> Any:
         if type(value) is Form:
-            return computed(operator.truediv if divided else operator.mul, self, value)
+            return _revealed(operator.truediv, self, value) if divided else published(np.multiply, self, value)
         number = _number(value)
         if number is None:
             return NotImplemented
         factor = number if not divided else 1 / number if number else math.nan
-        if not math.isfinite(factor):
-            return computed(operator.truediv if divided else operator.mul, self, value)
+        factors = self._times(factor)
+        if not all(_SMALLEST < abs(one) < 1 / _SMALLEST or one == 0 for one in factors.values()):
+            return _revealed(operator.truediv if divided else operator.mul, self, value)
         shift = self.shift / number if divided else self.shift * number
-        return self._new(shift, self._times(factor) if factor else {}, self.adaptive)
+        return self._new(shift, factors, self.size * abs(factor))
 
     def __add__(self, value: object) -> Any:
         return self._plus(value, 1.0)
@@ -152,16 +181,31 @@ class Form:
     def __truediv__(self, value: object) -> Any:
         return self._scaled(value, divided=True)
 
+    def __abs__(self) -> Any:
+        return published(np.absolute, self)
+
+    def __pow__(self, value: object, modulus: object = None) -> Any:
+        small = type(value) in (int, float) and value in range(_LARGEST_POWER + 1)
+        if small and modulus is None:
+            return published(np.power, self, value)
+        return _revealed(operator.pow, self, value)
+
     def __round__(self, digits: int | None = None) -> Any:
-        return round(float(self)) if digits is None else computed(round, self, digits)
+        return round(self.tape.answer(self, ("round",))) if digits is None else published(np.round, self, digits)
+
+    def __float__(self) -> float:
+        return self.tape.answer(self, ("float",))
+
+    def __int__(self) -> int:
+        return int(self.tape.answer(self, ("int",)))
 
     def __getattr__(self, name: str) -> Any:
         ufunc = getattr(np, name, None)
         if isinstance(ufunc, np.ufunc):  # as NumPy asks the objects of an array for
-            return lambda *others: computed(ufunc, self, *others)
+            return lambda *others: _revealed(ufunc, self, *others)
         if name.startswith("__") or not hasattr(float, name):
             raise AttributeError(f"'float' object has no attribute {name!r}")
-        return getattr(float(self), name)
+        return getattr(self.tape.reveal(self), name)
 
 
 def _number(value: object) -> float | None:
@@ -169,51 +213,46 @@ def _number(value: object) -> float | None:
     return float(cast(Any, value)) if isinstance(value, Real | np.bool_) else None
 
 
-def computed(function: Callable[..., Any], *values: Any) -> Any:
-    """Return a function of forms, which are released: a form without noise, or what it is, where that is no float."""
+def _revealed(function: Callable[..., Any], *values: Any) -> Any:
+    """Return a function of the values of forms."""
+    return function(*(value.tape.reveal(value) if type(value) is Form else value for value in values))
+
+
+def published(function: Callable[..., Any], *values: Any) -> Any:
+    """Return a function of forms: public variables where it is trusted, else of their values."""
     tape = next(value.tape for value in values if type(value) is Form)
-    plain = [tape.release(value) if type(value) is Form else value for value in values]
-    tape.compute((str(function), plain))
-    return covered(function(*plain), tape)
+    made = tape.publish(function, list(values), {})
+    return _revealed(function, *values) if made is NotImplemented else made
 
 
-def covered(result: Any, tape: Follower) -> Any:
-    """Return a float that was computed of released values as a form without noise; note that anything else escapes."""
-    if isinstance(result, float) and not tape.eager:
-        return Form(tape, float(result), {}, None, True)
-    tape.escape()
-    return result
-
-
-def _escaping(convert: Callable[..., object]) -> Callable[..., Any]:
-    """Return a method that releases a form, and works on its value."""
-
-    def method(self: Form, *others: object) -> object:
-        value = self.tape.release(self)
-        self.tape.escape()
-        return convert(value, *(other.tape.release(other) if type(other) is Form else other for other in others))
+def _revealing(function: Callable[..., Any], *, reflected: bool = False) -> Callable[..., Any]:
+    def method(self: Form, *others: Any) -> Any:
+        if any(type(other) is not Form and _number(other) is None for other in others):
+            return NotImplemented
+        return _revealed(function, *others, self) if reflected else _revealed(function, self, *others)
 
     return method
 
 
-def _computing(name: str, *, reflected: bool = False) -> Callable[..., Any]:
-    function = getattr(operator, name)
+def _comparing(name: str) -> Callable[..., Any]:
+    compare = getattr(operator, name)
 
-    def method(self: Form, *others: Any) -> Any:
-        if any(type(other) is not Form and _number(other) is None for other in others):
-            return NotImplemented
-        return computed(function, *others, self) if reflected else computed(function, self, *others)
+    def method(self: Form, other: Any) -> Any:
+        if type(other) is Form:
+            return _revealed(compare, self, other)
+        asked = name in ("lt", "gt")  # as Python's `max` and `min` ask
+        return compare(self.tape.answer(self, ("max", "min"), other) if asked else self.tape.reveal(self), other)
 
     return method
 
 
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Form, f"__{_name}__", _escaping(getattr(operator, _name)))
-for _name in ("float", "int", "bool", "complex", "hash", "str", "repr", "format"):
-    setattr(Form, f"__{_name}__", _escaping(getattr(__import__("builtins"), _name)))
+    setattr(Form, f"__{_name}__", _comparing(_name))
+for _name in ("bool", "complex", "hash", "str", "repr", "format"):
+    setattr(Form, f"__{_name}__", lambda self, *others, _made=getattr(builtins, _name): _revealed(_made, self, *others))
 for _name in ("trunc", "floor", "ceil"):
-    setattr(Form, f"__{_name}__", _escaping(getattr(math, _name)))
-for _name in ("abs", "pow", "mod", "floordiv"):
-    setattr(Form, f"__{_name}__", _computing(_name))
+    setattr(Form, f"__{_name}__", _revealing(getattr(math, _name)))
+for _name in ("mod", "floordiv"):
+    setattr(Form, f"__{_name}__", _revealing(getattr(operator, _name)))
 for _name in ("pow", "mod", "floordiv", "truediv"):
-    setattr(Form, f"__r{_name}__", _computing(_name, reflected=True))
+    setattr(Form, f"__r{_name}__", _revealing(getattr(operator, _name), reflected=True))

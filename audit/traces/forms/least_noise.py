@@ -20,8 +20,13 @@ from numpy.typing import NDArray
 from ....mechanisms.draws import Floats, Law
 from ....mechanisms.noise import Laplace
 
-#: Factors of noise, and what noise leaves of a difference, differ by rounding up to this share of their size.
-ROUNDED = 1e-9
+#: Factors of words differ by rounding up to this share; and what is left of a difference by this one of the largest
+#: number beside it, where it was computed of numbers that no form has seen.
+ROUNDED, _UNSEEN = 1e-9, 1e-12
+#: So many units in the last place are rounding: as a share of a number.
+ULPS = 64 * float(np.finfo(float).eps)
+#: Rounding that is no more than this share of the noise beside it says nothing of it.
+_SMALL = 1e-6
 #: Singular values below this share of the largest are 0 but for rounding; and so are parts of a solution.
 _RANK, _DUST = 1e-13, 1e-11
 #: The most numbers of a matrix that is solved.
@@ -30,7 +35,7 @@ _MOST_CELLS = 2**21
 
 @dataclass(frozen=True)
 class Row:
-    """A released number: coefficients of noise variables, and its shift for both inputs.
+    """A released number: factors of noise variables, and its shift for both inputs.
 
     Attributes
     ----------
@@ -38,22 +43,25 @@ class Row:
         Which event of the tape released it.
     number : int
         Its number in what was shown, from 1; 0 where it was released inside.
+    largest : float
+        The largest number that it was computed of.
     """
 
-    coefficients: dict[int, float]
+    factors: dict[int, float]
     left: float
     right: float
     event: int = 0
     number: int = 0
+    largest: float = 0.0
 
     def uses(self, variables: range) -> bool:
         """Tell whether some of these variables are in it."""
-        return any(key in variables for key in self.coefficients)
+        return any(key in variables for key in self.factors)
 
     @property
     def size(self) -> float:
-        """The size of the shifts."""
-        return max(abs(self.left), abs(self.right))
+        """The size of the shifts, and of what they were computed of."""
+        return max(abs(self.left), abs(self.right), self.largest)
 
     @property
     def moved(self) -> float:
@@ -75,45 +83,59 @@ class Explained:
         The place of the first row that no noise explains together with those before it.
     rest : float
         What is left over of its difference.
+    rounded : float or None
+        The largest number beside noise, where its rounding may be what no noise explains: that is neither said nor
+        ruled out.
     """
 
     level: dict[int, float]
     moved: dict[int, float]
     unexplained: int | None = None
     rest: float = 0.0
+    rounded: float | None = None
 
 
-def explained(rows: Sequence[Row], laws: Sequence[Law]) -> Explained:
-    """Return the least noise that explains rows; `laws` are those of the variables."""
+def explained(rows: Sequence[Row], laws: Sequence[Law], operations: int = 1) -> Explained:
+    """Return the least noise that explains rows.
+
+    Parameters
+    ----------
+    laws : sequence of Law
+        Those of the variables.
+    operations : int
+        How many sums and products rounded: each by no more than `ULPS` of the largest number.
+    """
     level: dict[int, float] = {}
     moved: dict[int, float] = {}
     first: tuple[int, float] | None = None
+    rounded: list[float] = []
     largest = max((row.size for row in rows if math.isfinite(row.size)), default=0.0)
     for part in _parts(rows):
         own = [rows[place] for place in part]
-        least = ROUNDED * max(max(row.size for row in own), min(1.0, 1e-4 * largest))
-        if not math.isfinite(least):
+        if not all(map(math.isfinite, (number for row in own for number in (row.size, *row.factors.values())))):
             moved.update(_infinite(own))
             continue
-        if len(own) == len(own[0].coefficients) == 1:
-            ((key, factor),) = own[0].coefficients.items()
+        if len(own) == len(own[0].factors) == 1 and all(own[0].factors.values()):
+            ((key, factor),) = own[0].factors.items()
             level[key], moved[key] = own[0].left / factor, own[0].moved / factor
             continue
-        some = _Part.of(own, laws, least)
+        some = _Part.of(own, laws, operations, largest)
         wrong = some.first_unexplained()
         if wrong is not None:
             found = (part[wrong[0]], wrong[1])
             first = found if first is None or found < first else first
             continue
+        if some.is_rounded:
+            rounded.append(some.size)
         level.update(zip(some.keys, some.solved(np.array([row.left for row in own])).tolist(), strict=True))
         moved.update(zip(some.keys, some.least().tolist(), strict=True))
-    return Explained(level, moved, *(first or (None, 0.0)))
+    return Explained(level, moved, *(first or (None, 0.0)), max(rounded, default=None))
 
 
 def in_span(rows: Sequence[Row], others: Sequence[Row]) -> bool:
     """Tell whether rows are combinations of others."""
     both = [*others, *rows]
-    keys = sorted({key for row in both for key in row.coefficients})
+    keys = sorted({key for row in both for key in row.factors})
     if not keys:
         return True
     if len(both) * len(keys) > _MOST_CELLS:
@@ -125,10 +147,10 @@ def in_span(rows: Sequence[Row], others: Sequence[Row]) -> bool:
 
 def combination(row: Row, others: Sequence[Row]) -> dict[int, float]:
     """Return factors of other rows, few of them, that make up the noise of a row; none where nothing does."""
-    keys = sorted({key for one in (row, *others) for key in one.coefficients})
+    keys = sorted({key for one in (row, *others) for key in one.factors})
     if not others or len(others) * len(keys) > _MOST_CELLS:
         return {}
-    columns, right = (_coefficients(some, keys).T for some in (others, [row]))
+    columns, right = (_factors(some, keys).T for some in (others, [row]))
     factors = _least_sum(_Factored.of(columns), right[:, 0])
     if np.abs(columns @ factors - right[:, 0]).max(initial=0.0) > ROUNDED * np.abs(right).max(initial=0.0):
         return {}
@@ -145,12 +167,12 @@ def _parts(rows: Sequence[Row]) -> list[list[int]]:
         return key
 
     for row in rows:
-        first, *others = row.coefficients or [-1]
+        first, *others = row.factors or [-1]
         for key in others:
             parent[root(key)] = root(first)
     parts: dict[int, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
-        parts[root(next(iter(row.coefficients))) if row.coefficients else -1 - place].append(place)
+        parts[root(next(iter(row.factors))) if row.factors else -1 - place].append(place)
     return list(parts.values())
 
 
@@ -159,22 +181,22 @@ def _infinite(rows: Sequence[Row]) -> dict[int, float]:
     return {
         key: math.inf if row.moved else 0.0
         for row in sorted(rows, key=lambda row: row.moved != 0)
-        for key in list(row.coefficients)[:1]
+        for key in list(row.factors)[:1]
     }
 
 
 def _matrix(rows: Sequence[Row], keys: Sequence[int], scales: Floats) -> Floats:
-    """Return the coefficients in scales of the noise, each row of length 1."""
-    matrix = _coefficients(rows, keys) * scales
+    """Return the factors in scales of the noise, each row of length 1."""
+    matrix = _factors(rows, keys) * scales
     lengths = np.sqrt(np.square(matrix).sum(axis=1, keepdims=True))
     return matrix / np.where(lengths > 0, lengths, 1.0)
 
 
-def _coefficients(rows: Sequence[Row], keys: Sequence[int]) -> Floats:
+def _factors(rows: Sequence[Row], keys: Sequence[int]) -> Floats:
     column = {key: place for place, key in enumerate(keys)}
     matrix = np.zeros((len(rows), len(keys)))
     for i, row in enumerate(rows):
-        for key, factor in row.coefficients.items():
+        for key, factor in row.factors.items():
             matrix[i, column[key]] = factor
     return matrix
 
@@ -189,22 +211,28 @@ class _Part:
     scales: Floats
     matrix: Floats
     lengths: Floats
-    tolerance: float
+    size: float
+    rounding: float
+    unsure: float
 
     @classmethod
-    def of(cls, rows: Sequence[Row], laws: Sequence[Law], tolerance: float) -> _Part:
-        keys = sorted({key for row in rows for key in row.coefficients})
+    def of(cls, rows: Sequence[Row], laws: Sequence[Law], operations: int, largest: float) -> _Part:
+        keys = sorted({key for row in rows for key in row.factors})
         if len(rows) * len(keys) > _MOST_CELLS:
             raise MemoryError(
                 f"{len(rows):,} numbers with {len(keys):,} noise variables are more than a trace solves at once"
             )
-        scales = np.array([_scale(laws[key]) for key in keys])
+        scales = np.array([scale_of_law(laws[key]) for key in keys])
         laplace = np.array([isinstance(laws[key], Laplace) for key in keys], dtype=bool)
         lengths = np.array(
-            [math.hypot(*(factor * _scale(laws[key]) for key, factor in row.coefficients.items())) for row in rows]
+            [math.hypot(*(factor * scale_of_law(laws[key]) for key, factor in row.factors.items())) for row in rows]
         )
         lengths = np.where(lengths > 0, lengths, 1.0)
-        return cls(rows, keys, laplace, scales, _matrix(rows, keys, scales), lengths, tolerance)
+        size = max(row.size for row in rows) if keys else largest
+        rounding = ULPS * max(operations, 1) * size
+        return cls(
+            rows, keys, laplace, scales, _matrix(rows, keys, scales), lengths, size, rounding, max(rounding, _UNSEEN * size)
+        )
 
     @property
     def moved(self) -> Floats:
@@ -220,22 +248,37 @@ class _Part:
         """By how much the rows move, in the matrix's units."""
         return self.moved / self.lengths
 
+    @property
+    def is_free(self) -> bool:
+        """Whether noise explains any difference: no row is a combination of others."""
+        return self.whole.values.size == len(self.rows)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether rounding is not small beside the noise, or may be all that is left over."""
+        if self.is_free:
+            return False
+        if not self.keys:
+            return not self._explains(np.zeros(0), ULPS * max(abs(self.rows[0].left), abs(self.rows[0].right)))
+        loud = self.rounding > _SMALL * float(self.lengths.min())
+        return loud or not self._explains(self.whole.solved(self.right), self.rounding)
+
     def first_unexplained(self) -> tuple[int, float] | None:
         """Return the first row that no noise explains with those before it, and what is left over; None if none."""
-        if self._explains(self.whole.solved(self.right)):
+        if self.is_free or self._explains(self.whole.solved(self.right), self.unsure):
             return None
         low, high = 0, len(self.rows)
         while high - low > 1:  # the first `low` rows are explained
             middle = (low + high) // 2
             some = _Factored.of(self.matrix[:middle]).solved(self.right[:middle])
-            low, high = (middle, high) if self._explains(some, middle) else (low, middle)
+            low, high = (middle, high) if self._explains(some, self.unsure, middle) else (low, middle)
         before = _Factored.of(self.matrix[:low]).solved(self.right[:low])
         return low, float(self.moved[low] - self.matrix[low] @ before * self.lengths[low])
 
-    def _explains(self, solution: Floats, count: int | None = None) -> bool:
+    def _explains(self, solution: Floats, tolerance: float, count: int | None = None) -> bool:
         """Tell whether noise explains the first rows, but for rounding."""
         rest = np.abs(self.right[:count] - self.matrix[:count] @ solution) * self.lengths[:count]
-        return bool(rest.max(initial=0.0) <= self.tolerance)
+        return bool(rest.max(initial=0.0) <= tolerance)
 
     def solved(self, shifts: Floats) -> Floats:
         """Return levels of the variables that make up shifts, as far as they can."""
@@ -253,7 +296,7 @@ class _Part:
                 part = self.whole if of_kind.all() else _Factored.of(self.matrix[:, of_kind])
                 solution = np.zeros(len(self.keys))
                 solution[of_kind] = least(part, self.right)
-                if self._explains(solution):
+                if self._explains(solution, max(self.rounding, _DUST * float(np.abs(self.moved).max()))):
                     return solution
         return self.whole.solved(self.right)
 
@@ -284,7 +327,7 @@ class _Factored:
         return solution
 
 
-def _scale(law: Law) -> float:
+def scale_of_law(law: Law) -> float:
     return float(getattr(law, "scale", getattr(law, "sigma", 1.0)))
 
 

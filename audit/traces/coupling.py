@@ -1,0 +1,358 @@
+"""Coupled plays: left with noise + z gives what right gives with noise, where z is what a trace says makes up for it.
+
+A trace plays with forms in one process. Here both worlds play with plain numbers, each in a new process that has
+played nothing before: what a form hides shows here, and so does what a module keeps from one play to the next. What
+cannot be sent to a new process is forked.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
+from time import process_time
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ...learners.protocol import LearnerError
+from ...mechanisms.view import View
+from .forms.form import Form
+from .forms.least_noise import ULPS
+from .forms.proxy import is_importable
+from .replay import Trace, play_on, playing
+from .tape import Drawn, PlainTape, Release, Shown, TapeEvent, UntraceableError
+
+#: By what the noise of plays is multiplied, one play after the other: 1 and 10 eight times, 100 and .01 four times.
+STRETCHES = (1.0, 10.0, 100.0, 1.0, 10.0, 0.01) * 4
+#: The fewest pairs of plays that say something; how long the plays of a world may take, in seconds of processor time;
+#: and how long they are waited for.
+_FEWEST, _SECONDS, _PATIENCE = 8, 5.0, 60.0
+#: Floats agree to this share of the noise beside them.
+_NEAR = 1e-9
+_CODE = "from overclaim.audit.traces.coupling import serve; serve()"
+
+
+@dataclass(frozen=True)
+class Coupled:
+    """How many of so many pairs of plays agree, and why that bounds nothing, where it does not."""
+
+    agreed: int = 0
+    plays: int = 0
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process plays: a target in one world, with noise of seeds and stretches, moved."""
+
+    target: bytes | None
+    world: bytes
+    left: bool
+    moved: dict[int, float]
+    path: list[str]
+    folder: str
+
+
+@dataclass(frozen=True)
+class Play:
+    """What a play shows, what noise it drew, whether something else was random, and what it raised."""
+
+    shown: list[Any]
+    drawn: list[tuple[str, tuple[int, ...]]]
+    strayed: str
+    raised: str
+
+
+class Twin:
+    """Where both worlds of a target are played apart. Make it before the target is played.
+
+    Parameters
+    ----------
+    target : learner or mechanism
+        What a new process can import is played in one; of all else a fork has what this process has.
+    """
+
+    def __init__(self, target: Any) -> None:
+        self.payload, self.fork = None, None
+        with suppress(Exception):  # whatever its parts raise as they are pickled: it is forked
+            self.payload = pickle.dumps(target) if is_importable(target) else None
+        if self.payload is not None:
+            _server()
+        elif hasattr(os, "fork"):
+            self.fork = _forked(partial(serve, target))
+
+    def coupled(self, pair: Any, view: View, found: Trace) -> Coupled:
+        """Return how often left with noise + z gives what right gives."""
+        if self.payload is None and self.fork is None:
+            return Coupled(fault="it cannot be imported in a new process, where it would play alone")
+        moved = {key: z for key, z in found.moved.items() if z}
+        try:
+            world = pickle.dumps((pair, view, found.runs))
+        except Exception as error:
+            return Coupled(fault=f"its inputs cannot be sent to a new process ({type(error).__name__}: {error})")
+        sides: list[list[Play]] = []
+        for left in (True, False):
+            job = Job(self.payload, world, left, moved if left else {}, sys.path, os.getcwd())
+            plays = (self.fork or _server()).ask(job)
+            if isinstance(plays, str):
+                return Coupled(fault=f"it does not play in a new process ({plays})")
+            sides.append(plays)
+        return _compared(*sides, found)
+
+    def close(self) -> None:
+        """End what was forked."""
+        if self.fork is not None:
+            self.fork.close()
+
+
+def _compared(left: list[Play], right: list[Play], found: Trace) -> Coupled:
+    """Compare the plays of both worlds, one by one."""
+    plays = min(len(left), len(right))
+    if plays < _FEWEST:
+        return Coupled(plays=plays, fault=f"only {plays} pairs of plain plays were done in {2 * _SECONDS:g} s")
+    drawn = _drawn(found.left)
+    noises = list(map(_noise_of, _shown(found.left), [_released(found.left)] * len(found.left)))
+    agreed, fault = 0, ""
+    for one, other, stretch in zip(left, right, STRETCHES, strict=False):
+        own = _fault(one, other, drawn, noises, stretch)
+        agreed += not own
+        fault = fault or own
+    return Coupled(agreed, plays, fault and f"{fault}, in {plays - agreed} of {plays} plain plays")
+
+
+def _fault(left: Play, right: Play, drawn: list[Any], noises: list[Any], stretch: float) -> str:
+    """Return what two plays do not agree in; nothing where they do."""
+    strayed = left.strayed or right.strayed
+    if strayed:
+        return strayed
+    if left.raised or right.raised:
+        same = left.raised == right.raised
+        return "" if same else f"left raises {left.raised or 'nothing'} and right {right.raised or 'nothing'}"
+    if left.drawn != drawn or right.drawn != drawn:
+        return "other noise is drawn than in the trace"
+    for one, other, noise in zip_longest(left.shown, right.shown, noises):
+        if one is None or other is None or noise is None or not len(one) == len(other) == len(noise):
+            return "outputs have other lengths than in the trace"
+        for number, (a, b, own) in enumerate(zip(one, other, noise, strict=True), start=1):
+            if not _agree(a, b, *own, stretch):
+                return f"with moved noise value {number} is {_short(a)} for left and {_short(b)} for right"
+    return ""
+
+
+def _agree(a: Any, b: Any, noise: float, public: bool, stretch: float) -> bool:
+    if type(a) is not type(b):
+        return False
+    if not isinstance(a, float):
+        return bool(a == b)
+    if a == b or (a != a and b != b):
+        return True
+    size = max(abs(a), abs(b))
+    return abs(a - b) <= _NEAR * (stretch * noise + (size if public else 0.0)) + ULPS * size
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:60]
+
+
+def _drawn(events: list[TapeEvent]) -> list[tuple[str, tuple[int, ...]]]:
+    return [(str(event.law), event.shape) for event in events if isinstance(event, Drawn)]
+
+
+def _shown(events: list[TapeEvent]) -> list[list[Any]]:
+    return [event.value.reshape(-1).tolist() for event in events if isinstance(event, Shown)]
+
+
+def _noise_of(values: list[Any], released: tuple[float, bool]) -> list[tuple[float, bool]]:
+    """Return the size of the noise in shown values, and whether more was computed of them."""
+    return [
+        (_size_of(value), value.is_public) if type(value) is Form else released if type(value) is float else (0.0, False)
+        for value in values
+    ]
+
+
+def _released(events: list[TapeEvent]) -> tuple[float, bool]:
+    """Return the size of noise of what became plain numbers in what is returned."""
+    forms = [event.forms[0] for event in events if isinstance(event, Release) and event.value is not None]
+    return max(map(_size_of, forms), default=0.0), any(form.is_public for form in forms)
+
+
+def _size_of(form: Form) -> float:
+    return sum(abs(factor) * form.tape.scale_of_variable(key) for key, factor in form.noise.items())
+
+
+def _plays(target: Any, job: Job) -> list[Play]:
+    """Play one world, as often as time allows."""
+    pair, view, runs = pickle.loads(job.world)
+    world, until = playing(target, pair, runs, view), process_time() + _SECONDS
+    plays: list[Play] = []
+    for block, stretch in enumerate(STRETCHES):
+        if process_time() < until:
+            tape = PlainTape(_SEED, block, runs=runs, stretch=stretch, moved=job.moved)
+            raised = ""
+            try:
+                play_on(tape, world, job.left, target)
+            except (LearnerError, UntraceableError) as error:
+                cause = error.__cause__ or error
+                raised = f"{type(cause).__name__}: {cause}"
+            strayed = "" if tape.other_draw is None else str(tape.other_draw)
+            plays.append(Play(_shown(tape.events), _drawn(tape.events), strayed, raised))
+    return plays
+
+
+#: Of the noise of plays.
+_SEED = 24
+
+
+class _Server:
+    """A process that plays jobs, each in a process of its own."""
+
+    def __init__(self, to: BinaryIO, answers: BinaryIO, end: Callable[[], object]) -> None:
+        self.to, self.answers, self.end = to, answers, end
+
+    def ask(self, job: Job) -> list[Play] | str:
+        """Return the plays of a job; why there are none."""
+        try:
+            _send(self.to, pickle.dumps(job))
+            answer = _received(self.answers, _PATIENCE)
+        except (OSError, EOFError) as error:
+            return f"{type(error).__name__}: {error}"
+        return pickle.loads(answer) if answer else "its process ended"
+
+    def close(self) -> None:
+        """End it."""
+        with suppress(OSError):
+            self.to.close()
+            self.answers.close()
+        self.end()
+
+
+def _send(file: BinaryIO, data: bytes) -> None:
+    file.write(struct.pack("<q", len(data)) + data)
+    file.flush()
+
+
+def _received(file: BinaryIO, seconds: float | None = None) -> bytes:
+    """Read what was sent.
+
+    Raises
+    ------
+    EOFError
+        If there is no more, or nothing comes in time.
+    """
+    if seconds is not None and not select.select([file], [], [], seconds)[0]:
+        raise EOFError("it takes too long")
+    head = file.read(8)
+    if len(head) < 8:
+        raise EOFError("its process ended")
+    return file.read(struct.unpack("<q", head)[0])
+
+
+_started: dict[str, Any] = {}
+
+
+def _server() -> _Server:
+    """Return the process in which nothing was played."""
+    server: _Server
+    if _started.get("pid") == os.getpid():
+        server = _started["server"]
+        return server
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(
+        [sys.executable, "-c", _CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    )
+    assert process.stdin is not None and process.stdout is not None
+    server = _Server(process.stdin, process.stdout, partial(_ended, process))
+    if not _started:
+        atexit.register(_close)
+    _started.update(server=server, pid=os.getpid())
+    return server
+
+
+def _close() -> None:
+    if _started.get("pid") == os.getpid():
+        _started.pop("server").close()
+        _started.clear()
+
+
+def _ended(process: Any) -> None:
+    try:
+        process.wait(1.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _forked(run: Callable[..., None]) -> _Server:
+    """Return a fork of this process."""
+    reading, to = os.pipe()
+    answers, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(to)
+        os.close(answers)
+        try:
+            run(source=os.fdopen(reading, "rb"), sink=os.fdopen(writing, "wb"))
+        finally:
+            os._exit(0)
+    os.close(reading)
+    os.close(writing)
+    return _Server(os.fdopen(to, "wb"), os.fdopen(answers, "rb"), lambda: os.waitpid(child, 0))
+
+
+def serve(target: Any = None, source: BinaryIO | None = None, sink: BinaryIO | None = None) -> None:
+    """Play jobs until there are no more: each in a fork, where there are forks."""
+    if source is None:
+        source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    assert sink is not None
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):  # what a target writes is nobody's
+        os.dup2(nothing, number)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            job: Job = pickle.loads(_received(source))
+        except (EOFError, OSError):
+            return
+        sys.path[:] = job.path
+        with suppress(OSError):
+            os.chdir(job.folder)
+        _send(sink, _answer(target, job))
+
+
+def _answer(target: Any, job: Job) -> bytes:
+    """Return the plays of a job, or why there are none, in a fork where there are forks."""
+    if not hasattr(os, "fork"):
+        return _played(target, job)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reading)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 3 * _SECONDS)
+            with open(writing, "wb") as sink:
+                sink.write(_played(target, job))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as source:
+        data = source.read()
+    os.waitpid(child, 0)
+    return data
+
+
+def _played(target: Any, job: Job) -> bytes:
+    try:
+        return pickle.dumps(_plays(target if job.target is None else pickle.loads(job.target), job))
+    except BaseException as error:  # whatever it is, it is no play
+        return pickle.dumps(f"{type(error).__name__}: {error}")
