@@ -21,9 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from time import process_time
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import IO, Any
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.view import View
@@ -101,14 +99,16 @@ class Twin:
             world = pickle.dumps((pair, view, found.runs))
         except Exception as error:
             return Coupled(fault=f"its inputs cannot be sent to a new process ({type(error).__name__}: {error})")
-        sides: list[list[Play]] = []
-        for left in (True, False):
-            job = Job(self.payload, world, left, moved if left else {}, sys.path, os.getcwd())
-            plays = (self.fork or _server()).ask(job)
+        left, right = (
+            (self.fork or _server()).ask(Job(self.payload, world, side, moved if side else {}, sys.path, os.getcwd()))
+            for side in (True, False)
+        )
+        for plays in (left, right):
             if isinstance(plays, str):
                 return Coupled(fault=f"it does not play in a new process ({plays})")
-            sides.append(plays)
-        return _compared(*sides, found)
+        assert not isinstance(left, str)
+        assert not isinstance(right, str)
+        return _compared(left, right, found)
 
     def close(self) -> None:
         """End what was forked."""
@@ -145,12 +145,14 @@ def _fault(left: Play, right: Play, drawn: list[Any], noises: list[Any], stretch
         if one is None or other is None or noise is None or not len(one) == len(other) == len(noise):
             return "outputs have other lengths than in the trace"
         for number, (a, b, own) in enumerate(zip(one, other, noise, strict=True), start=1):
-            if not _agree(a, b, *own, stretch):
+            if not _agree(a, b, own, stretch):
                 return f"with moved noise value {number} is {_short(a)} for left and {_short(b)} for right"
     return ""
 
 
-def _agree(a: Any, b: Any, noise: float, public: bool, stretch: float) -> bool:
+def _agree(a: Any, b: Any, own: tuple[float, bool], stretch: float) -> bool:
+    """Tell whether two values agree; floats but for rounding, beside noise of a size that more was computed of."""
+    noise, public = own
     if type(a) is not type(b):
         return False
     if not isinstance(a, float):
@@ -158,7 +160,7 @@ def _agree(a: Any, b: Any, noise: float, public: bool, stretch: float) -> bool:
     if a == b or (a != a and b != b):
         return True
     size = max(abs(a), abs(b))
-    return abs(a - b) <= _NEAR * (stretch * noise + (size if public else 0.0)) + ULPS * size
+    return bool(abs(a - b) <= _NEAR * (stretch * noise + (size if public else 0.0)) + ULPS * size)
 
 
 def _short(value: Any) -> str:
@@ -176,7 +178,11 @@ def _shown(events: list[TapeEvent]) -> list[list[Any]]:
 def _noise_of(values: list[Any], released: tuple[float, bool]) -> list[tuple[float, bool]]:
     """Return the size of the noise in shown values, and whether more was computed of them."""
     return [
-        (_size_of(value), value.is_public) if type(value) is Form else released if type(value) is float else (0.0, False)
+        (_size_of(value), value.is_public)
+        if type(value) is Form
+        else released
+        if type(value) is float
+        else (0.0, False)
         for value in values
     ]
 
@@ -217,7 +223,7 @@ _SEED = 24
 class _Server:
     """A process that plays jobs, each in a process of its own."""
 
-    def __init__(self, to: BinaryIO, answers: BinaryIO, end: Callable[[], object]) -> None:
+    def __init__(self, to: IO[bytes], answers: IO[bytes], end: Callable[[], object]) -> None:
         self.to, self.answers, self.end = to, answers, end
 
     def ask(self, job: Job) -> list[Play] | str:
@@ -237,12 +243,12 @@ class _Server:
         self.end()
 
 
-def _send(file: BinaryIO, data: bytes) -> None:
+def _send(file: IO[bytes], data: bytes) -> None:
     file.write(struct.pack("<q", len(data)) + data)
     file.flush()
 
 
-def _received(file: BinaryIO, seconds: float | None = None) -> bytes:
+def _received(file: IO[bytes], seconds: float | None = None) -> bytes:
     """Read what was sent.
 
     Raises
@@ -271,7 +277,8 @@ def _server() -> _Server:
     process = subprocess.Popen(
         [sys.executable, "-c", _CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     )
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     server = _Server(process.stdin, process.stdout, partial(_ended, process))
     if not _started:
         atexit.register(_close)
@@ -310,7 +317,7 @@ def _forked(run: Callable[..., None]) -> _Server:
     return _Server(os.fdopen(to, "wb"), os.fdopen(answers, "rb"), lambda: os.waitpid(child, 0))
 
 
-def serve(target: Any = None, source: BinaryIO | None = None, sink: BinaryIO | None = None) -> None:
+def serve(target: Any = None, source: IO[bytes] | None = None, sink: IO[bytes] | None = None) -> None:
     """Play jobs until there are no more: each in a fork, where there are forks."""
     if source is None:
         source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")

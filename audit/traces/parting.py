@@ -135,7 +135,7 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
         if a is None or b is None or not of_one_kind(a, b):
             return replace(_other_call(a, b, calls, runs), events=events)
         if isinstance(a, Release) and isinstance(b, Release) and not _same_forms(a, b):
-            unlike = next((forms for forms in zip(a.forms, b.forms, strict=True) if not same_noise(*forms)))
+            unlike = next(forms for forms in zip(a.forms, b.forms, strict=True) if not same_noise(*forms))
             return replace(_other_noise("a number", *unlike, runs), events=events, round=a.round, lost=a.place)
         if isinstance(a, Shown) and isinstance(b, Shown):
             parted = _apart(a.value, b.value, least, APART) & sound & told
@@ -171,8 +171,9 @@ def of_one_kind(a: TapeEvent, b: TapeEvent) -> bool:
     if isinstance(a, Shown) or isinstance(b, Shown):
         return isinstance(a, Shown) and isinstance(b, Shown) and (a.what, a.round) == (b.what, b.round)
     if isinstance(a, Release) or isinstance(b, Release):
-        alike = isinstance(a, Release) and isinstance(b, Release) and (a.round, a.what) == (b.round, b.what)
-        return alike and len(a.forms) == len(b.forms)
+        if not (isinstance(a, Release) and isinstance(b, Release)):
+            return False
+        return (a.round, a.what, len(a.forms)) == (b.round, b.what, len(b.forms))
     if isinstance(a, Drawn) or isinstance(b, Drawn):
         alike = isinstance(a, Drawn) and isinstance(b, Drawn) and (a.round, a.shape) == (b.round, b.shape)
         return alike and _same_law(a.law, b.law)
@@ -244,13 +245,13 @@ def _other_noise(what: str, a: Any, b: Any, runs: int) -> Leak:
     form = a if type(a) is Form else b
     place = site_of(form.where)
     if type(a) is not type(b):
-        sides = ["a number with noise" if type(one) is Form else _word(one) for one in (a, b)]
-        words = f"{what} is {sides[0]} for left and {sides[1]} for right"
-        return Leak(what, 0, place, *sides, runs, runs, words=words)
+        here, there = ("a number with noise" if type(one) is Form else _word(one) for one in (a, b))
+        words = f"{what} is {here} for left and {there} for right"
+        return Leak(what, 0, place, here, there, runs, runs, words=words)
     factors = [[of.factors.get(key, 0.0) for of in (a, b)] for key in (*a.factors, *b.factors)]
-    here, there = next((pair for pair in factors if abs(pair[0] - pair[1]) > ULPS * abs(pair[0])), (0.0, 0.0))
+    left, right = next((pair for pair in factors if abs(pair[0] - pair[1]) > ULPS * abs(pair[0])), (0.0, 0.0))
     words = f"{what} has noise with other factors for the other input"
-    return Leak(what, 0, place, f"{here:.6g} x noise", f"{there:.6g} x noise", runs, runs, lost=place, words=words)
+    return Leak(what, 0, place, f"{left:.6g} x noise", f"{right:.6g} x noise", runs, runs, lost=place, words=words)
 
 
 def _largest_number(event: TapeEvent | None, runs: int) -> Floats:

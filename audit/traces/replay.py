@@ -339,9 +339,7 @@ def _blocks(
     return [trace(playing_of(runs), seed, 0, runs, **how)]
 
 
-def _followed(
-    playing: Playing, seed: int, runs: int, foreign: object, plain: bool
-) -> tuple[Trace, dict[str, Any]]:
+def _followed(playing: Playing, seed: int, runs: int, foreign: object, plain: bool) -> tuple[Trace, dict[str, Any]]:
     """Return the trace of a block, and how it was played: where forms change what a target does, not so far."""
     last = Follows.DRAW if plain or foreign is not None else Follows.FORMS
     for follows in Follows:

@@ -266,7 +266,8 @@ class Tape(Draws):
     def concrete(self, form: Form) -> float:
         """Return the value of a form with the noise that was drawn."""
         parts = (
-            factor * (self._drawn[key] if key >= 0 else self._public[-1 - key]()) for key, factor in form.factors.items()
+            factor * (self._drawn[key] if key >= 0 else self._public[-1 - key]())
+            for key, factor in form.factors.items()
         )
         return form.shift + sum(parts)
 
@@ -292,7 +293,7 @@ class Tape(Draws):
         return self.values_given[id(form)]
 
     def publish(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Return a trusted function of forms, which are released, as public variables; `NotImplemented` if it is not."""
+        """Return a trusted function of forms, which are released: public variables. Else return `NotImplemented`."""
         args = [plain_of(value) if type(value) is Form else value for value in args]
         named = [_holds_forms(value) or isinstance(value, FormArray) for value in kwargs.values()]
         if any(named) or not is_trusted(function, args, kwargs, self.quiet):
@@ -339,7 +340,9 @@ class Tape(Draws):
             return self._added(loc, noise, drawn, [True] * noise.size)
         each = np.broadcast_to(scales, shape).reshape(-1).tolist()
         if not all(each):
-            self.silent.append((name, self.place(), np.broadcast_to(values_of(loc), shape)[np.reshape(each, shape) == 0]))
+            self.silent.append(
+                (name, self.place(), np.broadcast_to(values_of(loc), shape)[np.reshape(each, shape) == 0])
+            )
         numbers = itertools.count(len(self._drawn))
         drawn = [Drawn(name, self.place(), self.round, kind(one), next(numbers), (1, 1)) for one in each if one]
         return self._added(loc, noise * scales, drawn, each)
@@ -362,7 +365,9 @@ class Tape(Draws):
 
     def show(self, what: str, value: Values) -> None:
         """Note what the adversary may see."""
-        signs = [one for one in value.flat if type(one) is Form and one.is_signed_zero] if value.dtype == object else []
+        signs = (
+            [one for one in value.flat if type(one) is Form and one.is_signed_zero] if value.dtype == object else []
+        )
         if signs:
             self.escape("shows the sign of a noisy number times 0", site_of(signs[0].where))
         self.events.append(Shown(what, self.round, value))
@@ -542,7 +547,9 @@ def _state(bits: np.random.BitGenerator) -> bytes:
 
 
 def _global_states() -> tuple[object, ...]:
-    return random.getstate(), pickle.dumps(np.random.get_state())
+    state: Any = np.random.get_state()  # noqa: NPY002 - a target may draw from it
+    _, words, *others = state
+    return random.getstate(), words.tobytes(), *others
 
 
 def _holds_forms(value: object) -> bool:

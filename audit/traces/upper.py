@@ -120,7 +120,9 @@ def _coupled(twin: Twin, target: Any, pair: Any, claim: Claim, found: Tracing) -
         rests = tuple(coupled.fault if part == ASKS_FOR_NONE else part for part in upper.rests_on)
         return replace(found, pair_upper=replace(upper, how="sampled", rests_on=rests), claim_upper=None)
     plays = f"left with moved noise gave what right gave in {coupled.agreed} of {coupled.plays} plays"
-    rests = tuple(part for known in upper.rests_on for part in ((known, plays) if known == ASKS_FOR_NONE else (known,)))
+    rests = tuple(
+        part for known in upper.rests_on for part in ((known, plays) if known == ASKS_FOR_NONE else (known,))
+    )
     return replace(found, pair_upper=replace(upper, rests_on=rests))
 
 

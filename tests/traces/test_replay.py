@@ -164,10 +164,11 @@ def test_batched_targets_that_draw_from_the_generator_are_watched():
 
 
 def test_what_hangs_on_rounding_is_said_to_perhaps_do_so():
-    def cancels(data, rng):
-        first = data + rng.laplace(0, 1e12)
-        return [(first + i) % 1.0 for i in range(3)]
+    def cancels(data, draws, runs):
+        first = data + draws.noise(Laplace(1e12), (1, runs), data)
+        return np.concatenate([(first + i) % 1.0 for i in range(3)])
 
+    cancels.batched = True
     with pytest.raises(UntraceableError, match="hangs on the rounding"):
         traces(cancels, DataPair(0.0, 1.0))
 

@@ -40,7 +40,19 @@ _NOT_MOVING = frozenset({"out", "where", "dtype", "casting", "subok", "optimize"
 _OWN_METHODS = frozenset(
     {
         *("cumsum", "dot", "sum", "reshape", "ravel", "flatten", "transpose", "swapaxes", "squeeze", "repeat", "take"),
-        *("compress", "diagonal", "trace", "copy", "fill", "item", "tolist", "conj", "conjugate", "resize", "setflags"),
+        *(
+            "compress",
+            "diagonal",
+            "trace",
+            "copy",
+            "fill",
+            "item",
+            "tolist",
+            "conj",
+            "conjugate",
+            "resize",
+            "setflags",
+        ),
     }
 )
 _FUNCTIONS = ("mean", "std", "var", "round", "clip", "max", "min")
@@ -98,9 +110,10 @@ def _attribute(name: str) -> property:
 for _name in _FUNCTIONS:
     setattr(FormArray, _name, _by_function(_name))
 for _name in dir(np.ndarray):
-    if not _name.startswith("_") and callable(getattr(np.ndarray, _name)) and _name not in vars(FormArray):
-        if _name not in _OWN_METHODS:
-            setattr(FormArray, _name, _by_values(_name))
+    if callable(getattr(np.ndarray, _name)) and not (
+        _name.startswith("_") or _name in vars(FormArray) or _name in _OWN_METHODS
+    ):
+        setattr(FormArray, _name, _by_values(_name))
 for _name in ("__contains__", "__divmod__", "__rdivmod__", "__reduce__", "__reduce_ex__", "__complex__"):
     setattr(FormArray, _name, _by_values(_name))
 for _name in _INNER:

@@ -11,6 +11,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
+from functools import partialmethod
 from numbers import Real
 from typing import Any, Protocol, cast
 
@@ -46,6 +47,9 @@ class Follower(Protocol):
     def line(self) -> Line:
         """Return the line of the code under audit that runs."""
 
+    def scale_of_variable(self, key: int) -> float:
+        """Return the scale of the noise of a variable."""
+
     def concrete(self, form: Form) -> float:
         """Return the value of a form with the noise that was drawn."""
 
@@ -56,7 +60,7 @@ class Follower(Protocol):
         """Return the value of a form: released where it goes through one of these builtins into what is returned."""
 
     def publish(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Return a trusted function of forms, which are released, as public variables; `NotImplemented` if it is not."""
+        """Return a trusted function of forms, which are released: public variables. Else return `NotImplemented`."""
 
 
 class Form:
@@ -218,6 +222,10 @@ def _revealed(function: Callable[..., Any], *values: Any) -> Any:
     return function(*(value.tape.reveal(value) if type(value) is Form else value for value in values))
 
 
+def _of_value(self: Form, function: Callable[..., Any], *others: Any) -> Any:
+    return _revealed(function, self, *others)
+
+
 def published(function: Callable[..., Any], *values: Any) -> Any:
     """Return a function of forms: public variables where it is trusted, else of their values."""
     tape = next(value.tape for value in values if type(value) is Form)
@@ -249,7 +257,7 @@ def _comparing(name: str) -> Callable[..., Any]:
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Form, f"__{_name}__", _comparing(_name))
 for _name in ("bool", "complex", "hash", "str", "repr", "format"):
-    setattr(Form, f"__{_name}__", lambda self, *others, _made=getattr(builtins, _name): _revealed(_made, self, *others))
+    setattr(Form, f"__{_name}__", partialmethod(_of_value, getattr(builtins, _name)))
 for _name in ("trunc", "floor", "ceil"):
     setattr(Form, f"__{_name}__", _revealing(getattr(math, _name)))
 for _name in ("mod", "floordiv"):

@@ -129,7 +129,8 @@ def explained(rows: Sequence[Row], laws: Sequence[Law], operations: int = 1) -> 
             rounded.append(some.size)
         level.update(zip(some.keys, some.solved(np.array([row.left for row in own])).tolist(), strict=True))
         moved.update(zip(some.keys, some.least().tolist(), strict=True))
-    return Explained(level, moved, *(first or (None, 0.0)), max(rounded, default=None))
+    place, rest = first or (None, 0.0)
+    return Explained(level, moved, place, rest, max(rounded, default=None))
 
 
 def in_span(rows: Sequence[Row], others: Sequence[Row]) -> bool:
@@ -231,7 +232,15 @@ class _Part:
         size = max(row.size for row in rows) if keys else largest
         rounding = ULPS * max(operations, 1) * size
         return cls(
-            rows, keys, laplace, scales, _matrix(rows, keys, scales), lengths, size, rounding, max(rounding, _UNSEEN * size)
+            rows,
+            keys,
+            laplace,
+            scales,
+            _matrix(rows, keys, scales),
+            lengths,
+            size,
+            rounding,
+            max(rounding, _UNSEEN * size),
         )
 
     @property
@@ -328,6 +337,7 @@ class _Factored:
 
 
 def scale_of_law(law: Law) -> float:
+    """Return the scale or standard deviation of a law's noise."""
     return float(getattr(law, "scale", getattr(law, "sigma", 1.0)))
 
 

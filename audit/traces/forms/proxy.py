@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
@@ -53,19 +53,17 @@ def _read(original: Callable[..., Any], values: Any, dtype: Any = None, **kwargs
         return values.astype(dtype) if type(values) is FormArray else original(values, dtype, **kwargs)
     if type(values) is FormArray:
         return values.copy() if original is np.array else values
-    if not isinstance(values, np.ndarray | np.generic | float | int | str | bytes):
-        objects = original(values, object)
-        if holds_forms(objects):
-            return wrapped(objects)
-    elif isinstance(values, np.ndarray) and holds_forms(values):
-        return original(values, object, **kwargs).view(FormArray)
-    elif type(values) is Form:
+    if type(values) is Form:
         return wrapped(plain_of(values))
+    objects = values if isinstance(values, np.ndarray) else original(values, object)
+    if holds_forms(objects):
+        return original(objects, object, **kwargs).view(FormArray)
     return wrapped(_as_objects(original(values, dtype, **kwargs)))
 
 
 _PROXY = NumpyProxy("numpy")
 _PROXIES: dict[int, Any] = {id(np): _PROXY}
+_original: Any
 for _original in (*_READING, *_MAKING, *_LIKE):
     _PROXIES[id(_original)] = _constructor(_original)
     setattr(_PROXY, _original.__name__, _PROXIES[id(_original)])
@@ -83,13 +81,20 @@ def of_library(frame: FrameType) -> bool:
     return of_library_file(frame.f_code.co_filename, str(frame.f_globals.get("__name__", "")))
 
 
-def _own() -> Iterator[ModuleType]:
-    """Yield the modules that are neither Python's, nor installed, nor ours."""
-    for name, module in list(sys.modules.items()):
-        if not isinstance(module, ModuleType) or of_package(name):
-            continue
-        if not of_library_file(str(getattr(module, "__file__", None) or "?"), name):
-            yield module
+@lru_cache(maxsize=2)
+def _own(count: int, last: str) -> list[ModuleType]:
+    """Return the modules that are neither Python's, nor installed, nor ours, of so many loaded ones."""
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if isinstance(module, ModuleType)
+        and not of_package(name)
+        and not of_library_file(str(getattr(module, "__file__", None) or "?"), name)
+    ]
+
+
+def _loaded() -> tuple[int, str]:
+    return len(sys.modules), next(reversed(sys.modules))
 
 
 def is_importable(target: object) -> bool:
@@ -105,12 +110,14 @@ def _has_function(function: FunctionType) -> bool:
     for part in range(1, len(parts) + 1):
         spec = PathFinder.find_spec(".".join(parts[:part]), path)
         path = None if spec is None else spec.submodule_search_locations
-    return spec is not None and spec.origin == function.__code__.co_filename and "<locals>" not in function.__qualname__
+    return (
+        spec is not None and spec.origin == function.__code__.co_filename and "<locals>" not in function.__qualname__
+    )
 
 
 def own_modules(target: object) -> list[dict[str, Any]]:
     """Return the names of the modules that are neither Python's, nor installed, nor ours, and of a target's own."""
-    spaces: dict[int, dict[str, Any]] = {id(vars(module)): vars(module) for module in _own()}
+    spaces: dict[int, dict[str, Any]] = {id(vars(module)): vars(module) for module in _own(*_loaded())}
     for function in _functions(target, _DEPTH):
         space = function.__globals__
         if not of_package(str(space.get("__name__", ""))):

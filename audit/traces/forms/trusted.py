@@ -13,14 +13,27 @@ from typing import Any
 import numpy as np
 
 #: What is silent on all floats but infinite ones and nan.
-_SILENT = frozenset(
+_SILENT: frozenset[Callable[..., Any]] = frozenset(
     {
-        *(np.absolute, np.fabs, np.sign, np.clip, np.maximum, np.minimum, np.fmax, np.fmin, np.floor, np.ceil, np.rint),
-        *(np.trunc, np.round, np.heaviside, np.sort, np.max, np.min, np.nan_to_num, np.arctan, np.tanh),
+        *(
+            np.absolute,
+            np.fabs,
+            np.sign,
+            np.clip,
+            np.maximum,
+            np.minimum,
+            np.fmax,
+            np.fmin,
+            np.floor,
+            np.ceil,
+            np.rint,
+        ),
+        *(np.trunc, np.round, np.around, np.heaviside, np.sort, np.max, np.amax, np.min, np.amin, np.nan_to_num),
+        *(np.arctan, np.tanh),
     }
 )
 #: What may warn: of overflow, of zeros, or of negative numbers.
-_WARNING = frozenset(
+_WARNING: frozenset[Callable[..., Any]] = frozenset(
     {
         *(np.exp, np.log, np.sqrt, np.divide, np.multiply, np.power, np.square, np.log1p, np.expm1, np.std, np.var),
         np.linalg.norm,
@@ -28,8 +41,6 @@ _WARNING = frozenset(
 )
 #: What else than arrays they take by name.
 _NAMED = frozenset({"axis", "keepdims", "decimals", "a_min", "a_max", "min", "max", "ddof"})
-#: Where NumPy's own name for a function is another.
-_ALSO = {np.around: np.round, np.amax: np.max, np.amin: np.min}
 _MOST_POWER = 8
 
 
@@ -41,7 +52,6 @@ def is_trusted(function: Callable[..., Any], args: list[Any], kwargs: dict[str, 
     quiet : object
         What `warning_state` was when the code under audit began.
     """
-    function = _ALSO.get(function, function)
     if function not in _SILENT | _WARNING or not _NAMED.issuperset(kwargs):
         return False
     if function is np.linalg.norm and (len(args) > 1 or not {"axis", "keepdims"}.issuperset(kwargs)):
