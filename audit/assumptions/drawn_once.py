@@ -24,6 +24,9 @@ from ..play.transcripts import BLOCK
 from .blocks import DRAWN_BLOCKS, LearnerBlock
 from .shared_state import Shared, Walk, is_users, place_of_state, walked
 
+#: What plays a block of a number, with so many runs if that is said; and the numbers of blocks.
+Play = Callable[[int, int | None], object]
+Blocks = Sequence[int]
 #: Runs of all blocks but the first that are played on other draws: the first run draws what is kept.
 _FEW = 2
 #: Runs that are played to see whether what a cache keeps shows in them.
@@ -43,13 +46,7 @@ _PUSHED_OUT = (
 )
 
 
-def check_not_drawn_once(
-    learner: object,
-    play: Callable[[int, int | None], object],
-    *,
-    shows: bool = False,
-    blocks: Sequence[int] = DRAWN_BLOCKS,
-) -> None:
+def check_not_drawn_once(learner: object, play: Play, *, shows: bool = False, blocks: Blocks = DRAWN_BLOCKS) -> None:
     """Play a learner or a mechanism for the first time; raise LearnerError if what its runs share keeps what it drew.
 
     What is filled in once may be a table. So it is emptied, and the learner plays on the first draws again, then on
