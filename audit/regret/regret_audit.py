@@ -269,7 +269,6 @@ def says_something(entry: Entry, setting: Setting, budget: Budget) -> bool:
 
 
 def _adaptive(request: RegretRequest, budget: Budget, execution: Execution) -> dict[str, Regret]:
-    """Return the regret against adaptive adversaries."""
     setting, learner = request.at(request.setting.rounds)
     played = play_adaptive(learner, setting.losses, setting.rounds, budget, execution) or {}
     return {name: runs.regret(budget.confidence) for name, runs in played.items()}
@@ -283,7 +282,6 @@ class _Game:
     adversary: BlockSequence | None = None
 
     def bound(self, rounds: int, learner: Learner | None = None) -> float:
-        """Return the claimed bound at a horizon."""
         claim = self.request.stated_claim
         assert claim is not None
         if learner is None:
@@ -325,7 +323,6 @@ class _Game:
         return self.bound(self.request.setting.rounds) < largest
 
     def find(self, rounds: int, budget: Budget, execution: Execution) -> BlockSequence:
-        """Return what a search at a horizon finds."""
         setting, learner = self.request.at(rounds)
         rows = convex_opposites(self.request.target, setting, learner) or rows_of_arms(setting.losses, setting.arms)
         return find_adversary(learner, rows, rounds, budget, execution)

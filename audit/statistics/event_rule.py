@@ -144,7 +144,6 @@ def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
 
 
 def _best_event(tails: _Tails, rule: _EventRule) -> tuple[float, Event]:
-    """Return the best event, with its worth."""
     if tails.thresholds.size == 0:
         return -math.inf, NO_EVENT  # every score is nan: nothing can be guessed
     guess = rule.best_guess(tails)
@@ -230,7 +229,7 @@ class _EventRule:
         return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(predicted_bound[i, j])), event
 
     def best_joint(self, tails: _Tails, floor: float = -math.inf) -> list[tuple[float, Event]]:
-        """Return the best event towards each world, with its worth, where that may be above the `min_probability`."""
+        """Return the best event towards each world, with its worth, where that may be above the floor."""
         games, doubts, events = [], [], []
         n_left, n_right = tails.pilot_left, tails.pilot - tails.pilot_left
         if n_left == 0 or n_right == 0:
@@ -281,7 +280,7 @@ class _EventRule:
 
 
 def _settle(bound: float, pilot_variance: float, rule_value: float) -> float:
-    """Return the worth of a family's winner: its expected bound, or the rule where that is clipped."""
+    """Return what a family's winner promises: its expected bound, or the rule where that is clipped."""
     return bound - _PILOT_WEIGHT * math.sqrt(pilot_variance) if bound > 0 else min(rule_value, 0.0)
 
 

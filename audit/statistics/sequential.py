@@ -122,7 +122,6 @@ class Bets:
     delta: float
 
     def _stakes(self) -> tuple[_Floats, _Floats]:
-        """Return the stakes and their weights."""
         main_stakes = _SHARES / (e_to(self.claimed) + self.delta)
         tail_stakes = _TAIL_SHARES / (1 + self.delta)
         weights = np.repeat(

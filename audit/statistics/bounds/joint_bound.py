@@ -76,7 +76,7 @@ def epsilon_joint(
     # Runs of an audit repeat the same few counts: each distinct row is solved once.
     distinct, place = np.unique(rows, axis=1, return_inverse=True)
     starts = range(0, distinct.shape[1], _CHUNK)
-    solved = [_joint_rows(margins, level, *distinct[:, start : start + _CHUNK, None]) for start in starts]
+    solved = [_joint_rows(distinct[:, start : start + _CHUNK, None], margins, level) for start in starts]
     bounds = np.concatenate(solved) if solved else np.empty(0)
     return unwrap(bounds[place.ravel()].reshape(columns[0].shape))
 
@@ -95,17 +95,9 @@ def rejected(
     return is_rejected
 
 
-def _joint_rows(
-    margins: Sequence[float],
-    level: float | None,
-    k_p: Floats,
-    n_p: Floats,
-    k_q: Floats,
-    n_q: Floats,
-    delta: Floats,
-    alpha: Floats,
-) -> Floats:
-    """Solve a column of joint problems, each array of shape (rows, 1)."""
+def _joint_rows(problems: Floats, margins: Sequence[float], level: float | None) -> Floats:
+    """Solve joint problems, (6, rows, 1): k_p, n_p, k_q, n_q, delta and alpha of each."""
+    k_p, n_p, k_q, n_q, delta, alpha = problems
     g = NUISANCE_SHARE * alpha
     p_box, q_box = lower_bound(k_p, n_p, g / 2), upper_bound(k_q, n_q, g / 2)
     # Below `floor` the box holds no null point: all is rejected. At `ceiling` it holds one where both scores are

@@ -194,7 +194,6 @@ def divergence_p_value(function: StepFunction, left: ArrayLike, right: ArrayLike
 
 
 def _wealth(function: StepFunction, left: ArrayLike, right: ArrayLike) -> JointWealth:
-    """Return the wealth of the function's bets."""
     of_p, of_q = (left, right) if function.towards == "left" else (right, left)
     runs = int(np.sum(of_p)) + int(np.sum(of_q))
     bets = function.bets.times(math.sqrt(function.runs / runs)) if function.runs and runs else function.bets
