@@ -74,7 +74,9 @@ class _Sequence(np.random.SeedSequence):
 
 def begin_call(generator: object) -> None:
     """Give the seed sequence of a generator of ours an entropy of its own for the call that begins."""
-    bits = getattr(generator, "bit_generator", None)
+    if not isinstance(generator, np.random.Generator):
+        return
+    bits = np.random.Generator.bit_generator.__get__(generator)  # of one that is watched too: this is no draw
     if isinstance(sequence := getattr(bits, "seed_seq", None), _Sequence):
         sequence.calls += 1
 
