@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from overclaim.audit.record_types import Design
 from overclaim.audit.statistics.bounds.binomial_bounds import Reals
 from overclaim.audit.statistics.bounds.intervals import epsilon_guess
 from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
 from overclaim.audit.statistics.bounds.measure_bounds import level_lower
 from overclaim.audit.statistics.bounds.one_run import epsilon_one_run, level_one_run
 from overclaim.audit.statistics.bounds.score_bounds import check_scores
-from overclaim.audit.statistics.canary_words import Design
 from overclaim.audit.statistics.score_certificates import score_certificate
 from overclaim.errors import must_be
 from overclaim.mechanisms.measures.approximate import ApproxDP

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypedDict
 
 from ..errors import must_be, must_be_one_of
 from .measures.approximate import ApproxDP
@@ -22,13 +21,6 @@ NEIGHBOURS = ("replace", "zero-out")
 RAISING = ("error", "outcome")
 #: What an audit may be expected to find.
 EXPECTATIONS = ("falsified", "survived")
-
-
-class ClaimedJson(TypedDict):
-    """What is claimed as an epsilon at a delta, as a record has it."""
-
-    epsilon: float
-    delta: float
 
 
 @dataclass(frozen=True, kw_only=True, init=False)

@@ -23,10 +23,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ..audit.evidence.frozen import Frozen
 from ..audit.plans.paths import exists
+from ..audit.record_types import BaselineRecord, BeforeRecord, ClaimRecord, CountsJson, MeasureJson, RunRecord, Said
 from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.digits import at_least, at_most
 from ..audit.statistics.events import Counts
@@ -40,11 +41,6 @@ from .consistency import check_consistent
 from .identity import called, mark, matched, measure, same_unit, told_apart, why_another
 from .reading import is_failing, lower, measure_of, named_world
 from .record import read_record
-from .record_types import BaselineRecord, BeforeRecord, ClaimRecord, RunRecord, Said
-
-if TYPE_CHECKING:
-    from ..audit.statistics.events import CountsJson
-    from ..mechanisms.measures.measure import MeasureJson
 
 #: Where what two claims allow is compared: at so many even steps of a probability, and at powers of ten below them, to
 #: this one: small deltas and large epsilons differ there alone. And how far rounding may move what they allow.

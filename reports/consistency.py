@@ -16,6 +16,7 @@ from contextlib import suppress
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ..audit.record_types import ClaimRecord, RunRecord
 from ..audit.statistics import certificates, sequential
 from ..audit.statistics.bounds import intervals, power
 from ..audit.statistics.bounds.variational import StepFunction
@@ -29,7 +30,6 @@ from ..mechanisms.claim import Claim
 from ..mechanisms.measures.stated import measure_from_json
 from .headline import headline
 from .reading import by_holm, is_exceeded, is_untested, lower, measure_of, reason_of
-from .record_types import ClaimRecord, RunRecord
 from .score_consistency import due_of_scores, underpowered_by_scores
 
 if TYPE_CHECKING:

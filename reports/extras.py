@@ -19,18 +19,16 @@ from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.tasks import Prepared
 from ..audit.play.learner_mechanism import RoundsPair
 from ..audit.play.pairs import Pair
+from ..audit.record_types import ClaimRecord, EvidenceJson, FrozenJson, MissingJson, ShrunkJson, TranslationJson
 from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.certificates import translation
 from ..audit.traces.summary import traced
 from ..audit.verdicts.verdict import Result
 from ..learners.blame import MissingExtra, extra_or_reason
-from .record_types import ClaimRecord, MissingJson
 from .sanitise import finite, json_text
 
 if TYPE_CHECKING:
-    from ..audit.evidence.evidence import EvidenceJson
-    from ..audit.statistics.certificates import TranslationJson
-    from ..audit.verdicts.witness import ShrunkJson, ShrunkWitness
+    from ..audit.verdicts.witness import ShrunkWitness
 
 #: Where nothing is known to be exact.
 NO_LEVELS: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}
@@ -84,7 +82,7 @@ def figures_of(
     prepared: Prepared, result: Result, exact: dict[float, float], jobs: int, extras: Extras
 ) -> ClaimRecord:
     """Return the frozen event of a claim, and the data of its figures where it has any."""
-    frozen = extras.written("frozen event", lambda: frozen_event(prepared, result, jobs))
+    frozen = extras.written("frozen event", lambda: cast(FrozenJson, frozen_event(prepared, result, jobs)))
     figures: ClaimRecord = {"frozen": frozen or {"kind": "none", "reason": extras.missing[-1].reason}}
     if result.canaries is not None or prepared.run_by_run or prepared.task.os_random:
         return figures

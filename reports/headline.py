@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..audit.record_types import ClaimRecord, RunRecord
 from ..learners.entry import PUBLISHED, STANDINGS
 from .reading import is_untested, verdict_of
-from .record_types import ClaimRecord, RunRecord
 
 #: The name under which falsified claims without a standing are counted: those of a user's own targets.
 OWN = "claims"
@@ -22,7 +22,7 @@ def headline(claims: Sequence[ClaimRecord]) -> dict[str, int]:
     """
     false = [claim for claim in claims if claim["verdict"] == "FALSIFIED"]
     counts = {
-        standing: len({c["source"] for c in false if c.get("standing") == standing})
+        standing: len({c.get("source") for c in false if c.get("standing") == standing})
         if standing in PUBLISHED
         else sum(c.get("standing") == standing for c in false)
         for standing in STANDINGS

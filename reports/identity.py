@@ -7,16 +7,13 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ..audit.plans.targets import literal
 from ..audit.play.data import UnreadableDataError, to_json
+from ..audit.record_types import SIDES, ClaimRecord, MeasureJson, Said
 from ..audit.statistics.measure_words import LEVELS, claimed_words
 from .reading import is_mechanism, kind_words, measure_of, relation_words
-from .record_types import SIDES, ClaimRecord, Said
-
-if TYPE_CHECKING:
-    from ..mechanisms.measures.measure import MeasureJson
 
 #: The game of a claim: claims of other games are never taken for each other.
 _GAME = ("name", "calibration", "surface", "neighbours", "losses", "rounds", "arms")

@@ -24,9 +24,8 @@ from .sanitise import finite
 from .score_record import p_value_of
 
 if TYPE_CHECKING:
-    from ..audit.evidence.evidence import EvidenceJson, TradeoffJson
+    from ..audit.record_types import ClaimRecord, EvidenceJson, TradeoffJson
     from ..audit.verdicts.verdict import Result
-    from .record_types import ClaimRecord
 
 #: Methods that have no bound of two intervals.
 UNCOUNTED = ("anytime", SCORES)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
+from ..audit.record_types import (
+    ClaimedJson,
+    ClaimRecord,
+    LegibleRecord,
+    MeasureJson,
+    OneSidedJson,
+    PairJson,
+    Reason,
+    RegretJson,
+    RunRecord,
+    Said,
+    defaults_of,
+)
 from ..audit.statistics import measure_words
 from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.digits import at_least, at_most, confidence_text
 from ..audit.verdicts import blind_spot
-from ..json_schema import defaults_of
-from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
 from .sanitise import visible
-
-if TYPE_CHECKING:
-    from ..audit.play.pairs import PairJson
-    from ..audit.regret.measurement import RegretJson
-    from ..audit.search.one_sided import OneSidedJson
-    from ..audit.verdicts.blind_spot import Reason
-    from ..mechanisms.claim import ClaimedJson
-    from ..mechanisms.measures.measure import MeasureJson
 
 #: What a claim says where its record does not.
 _DEFAULTS = defaults_of(ClaimRecord)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from .. import __version__
 from ..audit.evidence.evidence import PROFILE_DELTAS
@@ -21,6 +21,16 @@ from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared, Task
 from ..audit.play.json_text import parse_json
 from ..audit.play.transcripts import BLOCK
+from ..audit.record_types import (
+    ClaimRecord,
+    Expected,
+    FunctionJson,
+    ProcessorJson,
+    RegretJson,
+    RunRecord,
+    Said,
+    Standing,
+)
 from ..audit.spaces.files import read_schema
 from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.verdicts.verdict import Result, Verdict
@@ -31,13 +41,9 @@ from .extras import Extras, facts_of, figures_of, traces_of
 from .headline import headline
 from .identity import parameter
 from .record_schema import fault
-from .record_types import ClaimRecord, RunRecord, Said
 from .sanitise import finite, json_text
 from .score_record import of_scores, p_value_of
 from .upper_words import least_binding
-
-if TYPE_CHECKING:
-    from ..audit.regret.measurement import RegretJson
 
 SCHEMA = 1
 
@@ -70,7 +76,7 @@ def claim_record(
         **known,
         "verdict": result.verdict.value,
         "reason": result.reason,
-        "expected": task.expected,
+        "expected": cast(Expected, task.expected),
         "method": certificate.method,
         **attack_facts(result),
         "confidence": rounded(result.confidence),
@@ -95,7 +101,8 @@ def claim_record(
         "seed": result.seed,
         "replay": task.command(),
         **traces,
-    } | of_scores(prepared, result)
+        **of_scores(prepared, result),
+    }
     return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if drawn else {}))
 
 
@@ -117,7 +124,7 @@ def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
     task, own = prepared.task, result.claim.neighbours
     asked = task.input_schema is not None or prepared.is_mechanism
     named = prepared.relation or (task.relation if asked else own)
-    raising: ClaimRecord = {} if result.claim.raising == "error" else {"raising": result.claim.raising}
+    raising: ClaimRecord = {} if result.claim.raising == "error" else {"raising": "outcome"}
     words = neighbours_words(named, data=True) if prepared.is_mechanism else neighbours_words(own)
     asked = not prepared.is_mechanism or bool(prepared.relation or task.neighbours or task.input_schema is not None)
     return {"neighbours": named, "relation": words if asked else None, **raising}
@@ -183,10 +190,10 @@ def counted(result: Result) -> ClaimRecord:
     }
 
 
-def finite_function(function: StepFunction) -> dict[str, object]:
+def finite_function(function: StepFunction) -> FunctionJson:
     """Return a function of a score as the record has it: an infinite threshold has no number in JSON."""
     data = function.to_json()
-    return {**data, "edges": [finite(edge) for edge in data["edges"]]}
+    return cast(FunctionJson, {**data, "edges": [finite(edge) for edge in data["edges"]]})
 
 
 def note_of(prepared: Prepared, result: Result) -> str:
@@ -206,7 +213,7 @@ def standing_of(prepared: Prepared) -> ClaimRecord:
     case = prepared.case
     said = case.statement if case else None
     return {
-        "standing": case.standing if case else None,
+        "standing": cast(Standing, case.standing) if case else None,
         "quotation": {"text": said.text, "where": said.where} if said else None,
         "false": (said.false if said else "") or None,
         "answer": (said.answer if said else "") or None,
@@ -250,7 +257,7 @@ def run_record(
         "block": BLOCK,
         "versions": versions(),
         "headline": headline(claims),
-        "processor": processor(),
+        "processor": cast(ProcessorJson, processor()),
         "claims": list(claims),
         "regret": list(regret),
         "utility": list(utility),

@@ -2,68 +2,89 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence, Sized
+from functools import cache
 from typing import Any, cast
 
-from ..json_schema import BOOLEAN, COUNT, INSIDE, NUMBER, TEXT, Schema, array, each, maybe, table, table_of
-from ..mechanisms.measures.stated import measure_from_json
-from .record_parts import ERRORS, GAPS, NUMBERS, TALLY
-from .record_types import ClaimRecord, RunRecord
+import msgspec
 
-_REGRET = table(
-    **each(maybe(TEXT), "name", "sequence", "source", "interval_method", "verdict", "bound_verdict", "growth_verdict"),
-    **each(maybe(NUMBER), "growth_lower", "growth_upper"),
-    **each(maybe(NUMBER), "mean_regret", "bound", "exponent", "slope", "slope_lower", "slope_upper", "bound_slope"),
-    **each(maybe(COUNT), "rounds", "runs", "binds_from"),
-    **each(maybe(GAPS), "regrets", "price"),
-    **each(maybe(NUMBERS), "horizons", "epsilons"),
-    price_intervals=maybe(array(array(NUMBER, minItems=2, maxItems=2))),
-    unnoticed=maybe(
-        table(
-            *("epsilon", "mean_regret", "interval"),
-            **each(NUMBER, "epsilon", "mean_regret"),
-            interval=array(NUMBER, minItems=2, maxItems=2),
-        )
-    ),
-    by_sequence=maybe({"type": "object", "additionalProperties": NUMBER}),
-    found=maybe(array({})),
-    expected_losses=maybe(BOOLEAN),
-    replay=maybe(TEXT),
-    adaptive=maybe(array(table(adversary=TEXT, mean_regret=NUMBER, interval=array(NUMBER, minItems=2, maxItems=2)))),
-    interval=maybe(array(NUMBER, minItems=2, maxItems=2)),
-)
-_SAID = ("kind", "name", "message")
-_TEXTS: Schema = {"type": "object", "additionalProperties": TEXT}
-RECORD = table(
-    "claims",
-    alpha=INSIDE,
-    **each(maybe(TEXT), "overclaim", "created", "command", "folder", "protects"),
-    versions=maybe(table()),
-    audited=maybe(table(commit=maybe(TEXT), clean=maybe(BOOLEAN), **each(_TEXTS, "files", "versions"))),
-    headline=maybe({"type": "object", "additionalProperties": COUNT}),
-    ledger_of_tests=maybe(table(planned=COUNT)),
-    processor=maybe(table(machine=TEXT, libc=TEXT, **each(array(TEXT), "numpy", "blas"))),
-    baseline=maybe(table(findings=maybe(array(table(*_SAID, **each(TEXT, *_SAID, "claim", "label"), fails=BOOLEAN))))),
-    errors=maybe(array(table(*_SAID, **each(TEXT, *_SAID, "replay", "where", "hint")))),
-    skipped=maybe(array(table("name", "reason", **each(TEXT, "name", "reason")))),
-    regret=maybe(array(_REGRET)),
-    regret_not_measured=maybe(array(table(**each(TEXT, "name", "source", "reason")))),
-    utility=maybe(array(table())),
-    selftest=maybe(array(table("caught"))),
-    claims=array(table_of(ClaimRecord)),
-)
+from ..audit.record_types import ERRORS, SIDES, ClaimRecord, RunRecord
+from ..mechanisms.measures.stated import measure_from_json
+
+#: Counts that stand together.
+_TALLY = ("runs", "runs_left", "left_upper", "left_lower", "right_upper", "right_lower")
+#: What msgspec says is wrong, and where.
+_SAID = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+#: Steps of a place: a field, or an element of a list. An element of a table has no name there.
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
+#: Its words, and ours.
+_WORDS = {"float": "a number", "int": "a whole number", "str": "text", "bool": "true or false", "array": "a list"}
+_WORDS |= {"object": "a table", "null": "null"}
+_BOUNDS = {"<=": "at most", ">=": "at least", "<": "below", ">": "above"}
+
+
+@cache
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a record."""
+    return msgspec.json.schema(RunRecord)
 
 
 def fault(record: Mapping[str, object]) -> str | None:
     """Return the first thing in a record that does not fit, with its place; None if all fits."""
-    from jsonschema import Draft202012Validator
+    try:
+        msgspec.convert(record, RunRecord)
+    except msgspec.ValidationError as error:
+        return _fault(record, str(error))
+    claims = cast(RunRecord, record)["claims"]
+    return next((f"claims[{i}].{misfit}" for i, claim in enumerate(claims) for misfit in _unfit(claim)), None)
 
-    wrong = next(Draft202012Validator(RECORD).iter_errors(record), None)
-    if wrong is None:
-        claims = cast(RunRecord, record)["claims"]
-        return next((f"claims[{i}].{misfit}" for i, claim in enumerate(claims) for misfit in _unfit(claim)), None)
-    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in wrong.absolute_path).lstrip(".")
-    return f"{place or 'the record'}: {' '.join(wrong.message.split())[:200]}"
+
+def _fault(record: object, said: str) -> str:
+    """Return in our words what msgspec says of a record: where, what was expected, and what is there."""
+    found = _SAID.fullmatch(said)
+    wrong, place = (found[1], found[2] or "") if found else (said, "")
+    value, schema = record, json_schema()
+    for field, number, _ in _STEP.findall(place):
+        schema = _inside(schema, field)
+        value = value[field] if field and isinstance(value, dict) else value[int(number)] if number else ...  # type: ignore[index]
+    shown = "null" if value is None else f"{value!r:.80}"
+    got = "" if value is ... or isinstance(value, dict | list) else f", got {shown}"
+    return f"{place.removesuffix('[...]') or 'the record'}: {_expected(wrong, schema)}{got}"
+
+
+def _expected(wrong: str, schema: Mapping[str, Any]) -> str:
+    """Return what was expected, of a message of msgspec's and the schema of its place."""
+    if wrong.startswith("Invalid enum"):
+        choices = [value for part in _parts(schema) for value in part.get("enum", ())]
+        return f"expected one of {', '.join('null' if value is None else str(value) for value in choices)}"
+    if missing := re.search(r"missing required field `(.*)`", wrong):
+        return f"expected a field {missing[1]}"
+    if bound := re.search(r"(of length )?([<>]=?) (\S+)$", wrong):
+        return f"expected {bound[1] or ''}{_BOUNDS[bound[2]]} {float(bound[3]):g}"
+    if kinds := re.match(r"Expected `([\w |]+)`, got", wrong):
+        return f"expected {' or '.join(_WORDS.get(kind, kind) for kind in kinds[1].split(' | '))}"
+    return wrong[:1].lower() + wrong[1:]
+
+
+def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema, or those that it joins, where they stand."""
+    if "$ref" in schema:
+        schema = json_schema()["$defs"][schema["$ref"].rpartition("/")[2]]
+    if "anyOf" not in schema:
+        yield schema
+    for part in schema.get("anyOf", ()):
+        yield from _parts(part)
+
+
+def _inside(schema: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """Return the schema of a field, or of an element."""
+    for part in _parts(schema):
+        if field in part.get("properties", ()):
+            return dict(part["properties"][field])
+        if not field and ("items" in part or "additionalProperties" in part):
+            return dict(part.get("items") or part["additionalProperties"])
+    return {}
 
 
 def _unfit(claim: ClaimRecord) -> Iterator[str]:
@@ -73,6 +94,10 @@ def _unfit(claim: ClaimRecord) -> Iterator[str]:
             measure_from_json(claim["measure"])
         except ValueError as error:
             yield f"measure: {error}"
+    losses, smallest = (claim.get("shrunk") or {}).get("pair") or {}, claim.get("smallest_inputs")
+    yield from (f"shrunk.pair.{side}: expected a list" for side in SIDES if not isinstance(losses.get(side, []), list))
+    if smallest and not set(SIDES) <= set(smallest.get("pair") or ()):
+        yield "smallest_inputs.pair: expected the fields left and right"
     yield from (f"evidence.{misfit}" for misfit in _uneven(claim))
     frozen = cast("Mapping[str, Any]", claim.get("frozen") or {})
     places = (("counts", claim.get("counts")), ("frozen.counts", frozen.get("counts")))
@@ -80,10 +105,17 @@ def _unfit(claim: ClaimRecord) -> Iterator[str]:
 
 
 def _impossible(counts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which counts are more than what they are part of."""
+    """Yield which counts lack others, or are more than what they are part of."""
+    lacking = [name for name in _TALLY if name not in counts] if set(_TALLY[2:]) & set(counts) else []
+    lacking += (
+        [name for name in ("right", "guesses") if name not in counts] if {"right", "guesses"} & set(counts) else []
+    )
+    if lacking:
+        yield f"expected a field {lacking[0]}"
+        return
     if counts.get("right", 0) > counts.get("guesses", 0):
         yield f"right must be at most guesses, {counts['guesses']}, got {counts['right']}"
-    if not set(TALLY) <= set(counts):
+    if not set(_TALLY) <= set(counts):
         return
     runs, left = counts["runs"], counts["runs_left"]
     for world, among in (("left", left), ("right", runs - left)):
@@ -95,6 +127,8 @@ def _impossible(counts: Mapping[str, Any]) -> Iterator[str]:
 def _uneven(claim: ClaimRecord) -> Iterator[str]:
     """Yield the figures whose lists are not of one length."""
     evidence = claim.get("evidence") or {}
+    if evidence.get("tradeoff") and "alpha" not in evidence:
+        yield "alpha: expected a number"
     profile, scores = evidence.get("profile") or {}, evidence.get("scores") or {}
     places: dict[str, tuple[Mapping[str, Sized], Sequence[str]]] = {
         name: (cast("Mapping[str, Sized]", evidence.get(name) or {}), names)

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from ..audit.record_types import ClaimRecord, Design, ScoresJson
 from ..audit.statistics.canary_scores import CanaryScores, ceiling, certified, coins_of, p_value_of
-from ..audit.statistics.canary_words import Design, ScoresJson
 from ..mechanisms.measures.measure import Measure
-from .record_types import ClaimRecord
 
 
 class Due(NamedTuple):

@@ -11,7 +11,7 @@ from ..audit.statistics.multiplicity import p_value
 from ..audit.verdicts.verdict import Result
 
 if TYPE_CHECKING:
-    from .record_types import ClaimRecord
+    from ..audit.record_types import ClaimRecord
 
 #: Why a later run does not count the event again.
 NOT_FROZEN = "scores of canaries are data: nothing is played again"

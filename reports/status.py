@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..audit.record_types import ClaimRecord, RunRecord
 from .reading import (
     WORSE,
     due_verdict,
@@ -21,7 +22,6 @@ from .reading import (
     may_allow_bypass,
     verdict_of,
 )
-from .record_types import ClaimRecord, RunRecord
 
 #: The exit codes of a run and of a check.
 OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERNAL = 0, 1, 2, 3, 4, 70

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from ..audit.record_types import ClaimRecord, PlaceJson
 from ..audit.statistics.digits import at_most, exceeds, within
 from ..audit.statistics.measure_words import beside, is_epsilon, unit_of
 from .reading import measure_of
-from .record_types import ClaimRecord
-
-if TYPE_CHECKING:
-    from ..audit.traces.trace_types import PlaceJson
 
 #: Rooms whose code makes noisy calls.
 _OURS = ("mechanisms/", "learners/")
@@ -54,7 +50,7 @@ def bounded_words(claim: ClaimRecord) -> str:
     upper = claim.get("epsilon_upper")
     if upper is None or not is_bounded(claim):
         return ""
-    return f", bounded: at most {at_most(upper)} {_where(claim['upper_scope'])}"
+    return f", bounded: at most {at_most(upper)} {_where(claim.get('upper_scope'))}"
 
 
 def bypass_text(claim: ClaimRecord) -> str:

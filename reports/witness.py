@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ..audit.play.data import shown
+from ..audit.record_types import ClaimRecord, PairJson
 from .reading import is_mechanism, rounds_words
-from .record_types import ClaimRecord
 from .sanitise import visible
-
-if TYPE_CHECKING:
-    from ..audit.play.pairs import PairJson
 
 #: Steps of a pair, and numbers of a loss vector, that are printed.
 MOST_STEPS, MOST_NUMBERS = 9, 8

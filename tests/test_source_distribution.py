@@ -55,7 +55,6 @@ def test_it_holds_every_file_of_the_repository_and_nothing_else(tmp_path):
         "addresses.py",
         "bounds.py",
         "errors.py",
-        "json_schema.py",
         "lazy.py",
         "py.typed",
     }

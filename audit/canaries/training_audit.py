@@ -28,8 +28,9 @@ from ..encoding.objects import plain
 from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..execution.workers import in_parallel
 from ..play.unseeded import OnGlobals
+from ..record_types import Design, ScoresJson
 from ..statistics.canary_scores import CanaryScores, needed, refuted
-from ..statistics.canary_words import INDEPENDENT, ONE_RUN, Design, ScoresJson, needed_words
+from ..statistics.canary_words import INDEPENDENT, ONE_RUN, needed_words
 from ..statistics.score_certificates import score_certificate
 from ..verdicts.verdict import Result
 from .score_audit import check_scored, concluded

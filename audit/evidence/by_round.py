@@ -10,9 +10,10 @@ from ..pipeline.mechanism_stages import MechanismAudit
 from ..play.learner_mechanism import Block, LearnerMechanism, RoundsPair
 from ..play.mechanism_runs import Sample, join, some
 from ..play.transcripts import blocks
+from ..record_types import ByRoundJson, EvidenceJson
 from ..statistics.events import bound_of, count
 from ..verdicts.verdict import Result
-from .evidence import ByRoundJson, EvidenceJson, affordable, figures_of, short, shown_rounds
+from .evidence import affordable, figures_of, short, shown_rounds
 
 
 def evidence_of_rounds(player: LearnerMechanism, result: Result, pair: RoundsPair) -> EvidenceJson:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +26,15 @@ from ..pipeline.learner_stages import play_block
 from ..play.mechanism_runs import DataPair, join, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
+from ..record_types import (
+    ByRoundJson,
+    EvidenceJson,
+    GrowthJson,
+    HistogramJson,
+    ProfileJson,
+    SequenceJson,
+    TradeoffJson,
+)
 from ..statistics.bounds import binomial_bounds
 from ..statistics.bounds.joint_cover import COARSE, MARGINS
 from ..statistics.bounds.power import required_runs
@@ -45,84 +53,6 @@ PROFILE_DELTAS = (1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.4)
 SHOWN_SEQUENCES = 3
 
 _Labels = NDArray[np.bool_]
-
-
-class TradeoffJson(TypedDict, total=False):
-    """Both errors of guessing the world at each threshold, with their intervals."""
-
-    threshold: list[float | None]
-    false_positive: list[float]
-    false_positive_low: list[float]
-    false_positive_high: list[float]
-    false_negative: list[float]
-    false_negative_low: list[float]
-    false_negative_high: list[float]
-
-
-class ExactProfileJson(TypedDict):
-    """The exact delta and epsilon."""
-
-    delta: list[float]
-    epsilon: list[float | None]
-
-
-class ProfileJson(TypedDict, total=False):
-    """The delta that is needed at each epsilon."""
-
-    epsilon: list[float]
-    estimate: list[float | None]
-    lower: list[float | None]
-    exact: ExactProfileJson
-
-
-class ScoresJson(TypedDict, total=False):
-    """Counts of the score by world, at each value or in bins; and how often it was -inf and inf."""
-
-    values: list[float]
-    edges: list[float]
-    left: list[int]
-    right: list[int]
-    left_infinite: list[int]
-    right_infinite: list[int]
-
-
-class ByRoundJson(TypedDict):
-    """Epsilon of the first rounds alone."""
-
-    kind: str
-    rounds: list[int]
-    epsilon: list[float | None]
-
-
-class GrowthJson(TypedDict, total=False):
-    """The bound of each prefix of the runs."""
-
-    runs: list[int]
-    bound: list[float | None]
-    source: str
-    decides: int | None
-
-
-class SequenceJson(TypedDict):
-    """A sequence of arms that the event names, with its probability in both worlds."""
-
-    arms: list[int]
-    says: str
-    left: float
-    right: float
-
-
-class EvidenceJson(TypedDict, total=False):
-    """What the figures of a claim show."""
-
-    alpha: float
-    runs: dict[str, int]
-    tradeoff: TradeoffJson
-    profile: ProfileJson
-    scores: ScoresJson
-    by_round: ByRoundJson
-    telling: list[SequenceJson]
-    growth: GrowthJson
 
 
 def evidence(learner: Learner, result: Result) -> EvidenceJson:
@@ -273,11 +203,11 @@ def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: flo
     return {"epsilon": _digits(epsilons), "estimate": short(estimate), "lower": short(lower)}
 
 
-def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> ScoresJson:
+def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> HistogramJson:
     """Return counts of the score by world: at each value where there are few, else in bins, ends included."""
     finite = pilot[np.isfinite(pilot)]
     values = np.unique(finite)
-    axis: ScoresJson
+    axis: HistogramJson
     if values.size <= BINS:
         axis = {"values": _digits(values)}
         edges = np.concatenate([[-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]]) if values.size else np.zeros(0)

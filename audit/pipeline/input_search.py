@@ -23,11 +23,11 @@ from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
 from ..play.data import from_json, to_json
 from ..play.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, outputs_of, run_block
+from ..record_types import SearchedJson
 from ..search.leads import leads
 from ..search.one_sided import OneSided, confirmed, one_sided
 from ..spaces.candidates import Candidate, Drawn, Space
 from ..spaces.related import Related
-from ..verdicts.verdict import SearchedJson
 from .mechanism_stages import MechanismAudit
 
 #: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification

@@ -8,25 +8,16 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypedDict
 
 from ... import __version__
 from ..execution.provenance import named_from_here, versions
+from ..record_types import AuditedJson
 from ..spaces.files import InputFile
 from .plan import Plan
 from .tasks import Task
 
 #: Seconds that git may take: the status of a large work tree is not worth more.
 _PATIENCE = 20
-
-
-class AuditedJson(TypedDict):
-    """What was audited, as a record has it; None where git does not tell."""
-
-    commit: str | None
-    clean: bool | None
-    files: dict[str, str]
-    versions: dict[str, str]
 
 
 def audited_files(plan: Plan) -> AuditedJson:

@@ -13,8 +13,9 @@ from ...mechanisms.library_entry import LibraryEntry
 from ...mechanisms.specimen import Specimen
 from ..canaries.score_audit import check_design, of_coins, of_samples
 from ..execution.execution import BUDGET
+from ..record_types import Design
 from ..statistics.canary_scores import CanaryScores
-from ..statistics.canary_words import ONE_RUN, Design
+from ..statistics.canary_words import ONE_RUN
 from .paths import check_distinct
 from .request import Request
 from .score_files import read_canaries, read_sample

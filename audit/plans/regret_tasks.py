@@ -12,9 +12,10 @@ from ...learners.scalar import arms_of, is_mechanism
 from ...mechanisms.library_entry import LibraryEntry
 from ...mechanisms.specimen import Specimen
 from ..execution.execution import IN_PROCESS, Budget, Execution
+from ..record_types import RegretJson
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
-from ..regret.measurement import MIN_RUNS, Played, Regret, RegretJson, play_sequences, regrets
+from ..regret.measurement import MIN_RUNS, Played, Regret, play_sequences, regrets
 from ..regret.regret_audit import SEARCH_RESULT, RegretRequest, audit_regret, says_something
 from .catalogues import catalogue
 from .targets import learners_only, losses_given_once, parse_parameters, resolve

@@ -20,6 +20,7 @@ from ..laws.sequences import COARSE
 from ..pipeline.audited import audited
 from ..pipeline.given import Given
 from ..play.pairs import Pair, World, check_pair, radius_of
+from ..record_types import ShrunkJson
 from ..search.exact_search import RANKING_DELTA, find_exactly
 from ..spaces.loss_choices import alphabet_of
 from ..spaces.simplify import cost, largest, simplifications
@@ -36,7 +37,7 @@ from ..verdicts.shrinking import (
     simplified,
 )
 from ..verdicts.verdict import Result, Verdict
-from ..verdicts.witness import ShrunkJson, ShrunkWitness
+from ..verdicts.witness import ShrunkWitness
 from .tasks import Prepared, Task
 
 #: Trial audits in all, and rounds times runs of all of them, so that long horizons do not take hours.

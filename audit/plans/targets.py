@@ -25,7 +25,7 @@ from ...mechanisms.library_entry import LibraryEntry
 from ...mechanisms.specimen import Specimen
 from ..execution.import_path import add_folder
 from ..execution.provenance import named_from_here
-from ..traces.trace_types import PlaceJson
+from ..record_types import PlaceJson
 from .catalogues import LIBRARIES, MECHANISMS, catalogue, libraries, mechanisms
 from .paths import exists, named
 

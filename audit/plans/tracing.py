@@ -6,17 +6,15 @@ import math
 from collections.abc import Sequence
 
 from ...errors import hinted
-from ...mechanisms.claim import ClaimedJson
-from ...mechanisms.measures.measure import MeasureJson
 from ..pipeline.given_losses import check_surface
 from ..play.mechanism_runs import DataPair
-from ..play.pairs import Pair, PairJson, check_pair
+from ..play.pairs import Pair, check_pair
+from ..record_types import CallJson, ClaimedJson, MeasureJson, PairJson, PlaceJson, TracesJson
 from ..spaces.families import standard_pairs
 from ..spaces.related import space_of
 from ..statistics.digits import exceeds
 from ..traces.summary import call_rows, cause_of, fields_of, not_traced, place_json, worst_tracing
 from ..traces.tape import UntraceableError
-from ..traces.trace_types import CallJson, PlaceJson, TracesJson
 from ..traces.upper import escape_of
 from .targets import source_place
 from .tasks import NO_INPUTS, Prepared, Task

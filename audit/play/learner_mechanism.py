@@ -17,8 +17,8 @@ from ...learners.scalar import values_of
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.view import ACTIONS, View
 from ..encoding.features import Outputs
+from ..record_types import PairJson
 from .mechanism_runs import DataPair
-from .pairs import PairJson
 from .rounds import Round, arms_of_round, differing, is_drawn, is_plain, loss_of, shows_nothing, user_of
 from .transcripts import play_rounds
 

@@ -26,10 +26,10 @@ from ..encoding.encoder import vectors
 from ..encoding.features import Outputs
 from ..encoding.objects import plain
 from ..encoding.places import MOST_NUMBERS, as_text, check_width, scalars
+from ..record_types import PairJson
 from .attributes import AttributesError
 from .call_limit import SlowCallError
 from .data import UnreadableDataError, from_json, key_of, shown, to_json
-from .pairs import PairJson
 from .raising import takes
 
 #: Letters of an input that a message shows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypedDict, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from ...learners.protocol import Actions, FeedbackKind, Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
 from ...mechanisms.view import View
+from ..record_types import PairJson
 
 World = Sequence[Loss | Adaptive] | NDArray[np.float64]
 
@@ -70,18 +71,6 @@ def lengths_of(loss: object) -> set[int]:
         return lengths_of(loss.below) | lengths_of(loss.above)
     vector = loss if isinstance(loss, np.ndarray) else getattr(loss, "slope", getattr(loss, "centre", None))
     return {len(vector)} if isinstance(loss, np.ndarray | Family) and vector is not None else set()
-
-
-class PairJson(TypedDict, total=False):
-    """Two worlds as a record has them, losses or inputs, and the rounds in which they differ, from 1.
-
-    The first of them, and all where several may differ.
-    """
-
-    round: int
-    rounds: list[int]
-    left: object
-    right: object
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypedDict
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..execution.workers import in_parallel
 from ..play.pairs import World
 from ..play.transcripts import BLOCK
+from ..record_types import RegretJson
 from ..statistics.bounds.betting import anytime_mean_interval, mean_intervals
 from .comparator import best_fixed, total_bounds
 from .side_by_side import counted, play_block
@@ -38,62 +38,6 @@ RACED, PILOT_SHARE = 3, 10
 RACE = 3_000_000
 #: Runs that objects of a plain class play at a time: few, for a process has nothing to do until its block is there.
 PLAIN_BLOCK = 512
-
-
-class UnnoticedJson(TypedDict):
-    """The regret with next to no noise."""
-
-    epsilon: float
-    mean_regret: float
-    interval: list[float]
-
-
-class AdaptiveJson(TypedDict):
-    """The regret against an adversary that adapts."""
-
-    adversary: str
-    mean_regret: float
-    interval: list[float]
-
-
-class RegretJson(TypedDict, total=False):
-    """A measurement of regret as a record has it."""
-
-    name: str
-    sequence: str
-    source: str | None
-    rounds: int | None
-    runs: int | None
-    mean_regret: float | None
-    interval: list[float] | None
-    interval_method: str
-    confidence: float
-    comparator: float
-    largest: float | None
-    expected_losses: bool
-    bound: float | None
-    exponent: float | None
-    bound_slope: float | None
-    slope: float | None
-    slope_lower: float | None
-    slope_upper: float | None
-    horizons: list[int]
-    regrets: list[float]
-    binds_from: int | None
-    verdict: str | None
-    bound_verdict: str | None
-    growth_verdict: str | None
-    growth_lower: float | None
-    growth_upper: float | None
-    by_sequence: dict[str, float]
-    found: list[list[object]] | None
-    adaptive: list[AdaptiveJson]
-    epsilons: list[float]
-    price: list[float]
-    price_intervals: list[list[float]]
-    unnoticed: UnnoticedJson | None
-    replay: str
-    command: str
 
 
 @dataclass(frozen=True)

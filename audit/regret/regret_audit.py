@@ -13,22 +13,13 @@ from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import as_learner, plays_run_by_run
 from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..play.pairs import World
+from ..record_types import RegretJson
 from .adaptive import play_adaptive
 from .adversaries import check_losses, check_runs, convex_opposites, regret_losses
 from .adversary_search import PILOT, find_adversary, rows_of_arms
 from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
-from .measurement import (
-    BUDGET,
-    MIN_RUNS,
-    RACED,
-    Played,
-    Regret,
-    RegretJson,
-    play_raced,
-    play_sequences,
-    shares,
-)
+from .measurement import BUDGET, MIN_RUNS, RACED, Played, Regret, play_raced, play_sequences, shares
 from .verdicts import (
     HOLDS,
     MIN_DOUBLINGS,

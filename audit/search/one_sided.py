@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from ...errors import about, hinted
 from ...learners.protocol import LearnerError
@@ -12,6 +12,7 @@ from ...learners.scalar import RAISING_CURE
 from ...mechanisms.draws import Draws, Stage
 from ..play.data import from_json, shown, to_json
 from ..play.mechanism_runs import DataPair, RefusedInputError, SlowInputError, outputs_of
+from ..record_types import OneSidedJson
 
 #: Runs on each side that confirm a pair, at most; the share of all runs that is; and the most pairs that are tried.
 CONFIRMED, SHARE, MOST_TRIED = 1_000, 1 / 20, 4
@@ -19,17 +20,6 @@ CONFIRMED, SHARE, MOST_TRIED = 1_000, 1 / 20, 4
 _SHOWN = 200
 #: Where the draws of a run on one side begin: no other runs of a search have such a part.
 _PART = 1_000
-
-
-class OneSidedJson(TypedDict):
-    """A pair on which one side alone raises, as a record has it."""
-
-    left: object
-    right: object
-    left_raised: int
-    right_raised: int
-    runs: int
-    said: str
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from ...errors import must_be
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.numerics import bisect
+from ..record_types import Design, ScoresJson
 from .bounds.measure_bounds import corner
-from .canary_words import METHOD, Design, ScoresJson, assumptions
+from .canary_words import METHOD, assumptions
 from .events import UNUSED, Certificate, Counts, Event
 from .score_certificates import score_certificate
 

@@ -1,11 +1,11 @@
-"""Scores of canaries in words, as a record has them. It imports the standard library alone."""
+"""Scores of canaries in words, as a record has them. It loads no NumPy."""
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypedDict
+from typing import Final
 
-#: How scores came to be: each from a training of its own, or many from one training.
-Design = Literal["independent", "one-run"]
+from ..record_types import Design, ScoresJson
+
 INDEPENDENT: Final = "independent"
 ONE_RUN: Final = "one-run"
 DESIGNS = (INDEPENDENT, ONE_RUN)
@@ -28,29 +28,6 @@ _TRAININGS = "independent trainings"
 def assumptions(design: Design, trainings: int) -> list[str]:
     """Return what must hold for the certificate of scores."""
     return [*_ASSUMED[design], *([_TRAININGS] if design == ONE_RUN and trainings > 1 else [])]
-
-
-class RocJson(TypedDict):
-    """A ROC curve: how many canaries of each kind are above ever lower thresholds."""
-
-    inserted: list[int]
-    held_out: list[int]
-
-
-class ScoresJson(TypedDict, total=False):
-    """Scores of canaries as a record has them."""
-
-    canaries: int
-    inserted: int
-    trainings: int
-    assumes: list[str]
-    coins: str | None
-    digest: str
-    roc: RocJson
-    needed: int | None
-    limit: str
-    reversed: bool
-    halves: bool
 
 
 def canaries_words(design: str | None, scores: ScoresJson) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TypedDict
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from ...mechanisms.measures.approximate import epsilon_needed
 from ...mechanisms.measures.gaussian_dp import GDP
 from ...mechanisms.measures.measure import DELTA, Measure
 from ...mechanisms.measures.renyi import ZCDP
+from ..record_types import TranslationJson
 from .bounds.joint_cover import MARGINS
 from .bounds.measure_bounds import corner, level_lower, refuted
 from .bounds.power import lefts
@@ -93,19 +93,6 @@ def ceiling(measure: Measure, runs: int, *, alpha: float) -> float:
     left = lefts(runs)
     caught = refuted(measure, left, left, 0, np.maximum(1, runs - left), alpha=alpha)
     return math.inf if caught.any() else measure.level
-
-
-class TranslationJson(TypedDict):
-    """What one region of an event's two probabilities says in all measures."""
-
-    alpha: float
-    named: str
-    p_lower: float
-    q_upper: float
-    epsilon: list[list[float]]
-    delta: float
-    mu: float
-    rho: float
 
 
 def translation(event: Event, counts: Counts, *, alpha: float) -> TranslationJson | None:

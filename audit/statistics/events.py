@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import must_be
+from ..record_types import CountsJson
 from .bounds import intervals, joint_bound
 from .bounds.joint_cover import MARGINS
 from .bounds.variational import StepFunction, StepsJson
@@ -136,20 +137,6 @@ class Event:
 
 #: The event that names no run.
 NO_EVENT: Final = Event(UNUSED, UNUSED, "guess")
-
-
-class CountsJson(TypedDict, total=False):
-    """Counts as a record has them, with the guesses that they come to."""
-
-    runs: int
-    runs_left: int
-    left_upper: int
-    right_upper: int
-    left_lower: int
-    right_lower: int
-    right: int
-    guesses: int
-    tally: list[int]
 
 
 @dataclass(frozen=True)

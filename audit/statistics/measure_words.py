@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .digits import at_least
 
 if TYPE_CHECKING:
-    from ...mechanisms.measures.measure import MeasureJson
+    from ..record_types import MeasureJson
 
 
 class Kind(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...mechanisms.measures.measure import Measure
+from ..record_types import Design
 from .bounds.binomial_bounds import check_alpha
 from .bounds.rank_bounds import level_from_samples
 from .bounds.score_bounds import (
@@ -20,7 +21,6 @@ from .bounds.score_bounds import (
     level_from_coins,
     refuted_by_coins,
 )
-from .canary_words import Design
 
 _BETS = "shares of guesses, and bets on guesses in the order of the scores"
 _SHARES = "shares of guesses"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from ...mechanisms.measures.approximate import Profile
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.noise import Gaussian, L2Laplace, Projected
 from ...mechanisms.numerics import bisect
+from ..record_types import CauseJson
 from ..statistics import measure_words
 from ..statistics.digits import REL_TOLERANCE, at_most, exceeds
 from .costs import (
@@ -28,7 +30,6 @@ from .costs import (
 )
 from .libraries import Mapped
 from .tape import Call
-from .trace_types import CauseJson
 from .upper import Tracing
 from .watched import CallSite
 
@@ -67,7 +68,7 @@ class Cause:
         """Return the record's form."""
         return {
             "text": self.text,
-            "kind": self.kind,
+            "kind": cast(Any, self.kind),
             "place": None if self.place is None else {"file": self.place.file, "line": self.place.line},
             "call": self.call,
             "calls": self.calls,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from ...learners.blame import extra_or_reason
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
 from ..execution.progress import steps
+from ..record_types import CallJson, CauseJson, LeakJson, LossJson, PlaceJson, TracesJson
 from ..statistics.digits import at_most, exceeds
 from .causes import cause, level_of_path
 from .costs import Cost, cost, words_of
 from .coupling import Twin
 from .parting import Leak
 from .tape import Call
-from .trace_types import CallJson, CauseJson, LeakJson, LossJson, PlaceJson, TracesJson
 from .upper import Tracing, tracing
 from .upper import traced as untested
 from .watched import CallSite
@@ -84,8 +84,8 @@ def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
         "epsilon_upper": upper.epsilon,
         "epsilon_upper_pair": epsilon_upper_pair,
         "upper": level,
-        "upper_scope": upper.scope,
-        "upper_how": upper.how,
+        "upper_scope": cast(Any, upper.scope),
+        "upper_how": cast(Any, upper.how),
         "upper_rests_on": list(upper.rests_on),
         "trace_result": "BOUNDED" if bounded else "NOT BOUNDED",
         "within_claim": bounded and bound is not None and not exceeds(bound, claim.measure.level),

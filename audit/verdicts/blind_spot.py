@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import Final
 
-from ..statistics.canary_words import ScoresJson, needed_words
+from ..record_types import BlindSpotJson, MeasureJson, Reason, ScoresJson
+from ..statistics.canary_words import needed_words
 from ..statistics.digits import at_least
 from ..statistics.measure_words import beside, unit_of
-
-if TYPE_CHECKING:
-    from ...mechanisms.measures.measure import MeasureJson
 
 #: An audit that does not catch this factor, beyond what slack explains, tests too little to be called a test.
 LARGEST = 3.0
@@ -19,8 +17,6 @@ OFF = 1e-4
 #: An exact level below this, which is rounding, is none: both worlds act alike.
 UNSEEN = 1e-9
 
-#: Why a verdict is UNDERPOWERED.
-Reason = Literal["too few runs", "no difference seen", "low power", "hidden by the exact law"]
 #: Even a perfect attack could not have falsified the claim.
 TOO_FEW: Final = "too few runs"
 #: Paired runs gave the same outputs, or the attack made no guess, and nothing bounds the claim from above.
@@ -31,20 +27,6 @@ LOW_POWER: Final = "low power"
 HIDDEN: Final = "hidden by the exact law"
 #: What is said of a bound of 0.
 NOTHING: Final = "no difference was seen (nothing certified)"
-
-
-class BlindSpotJson(TypedDict, total=False):
-    """A blind spot as a record has it."""
-
-    factor: float | None
-    missed: float | None
-    tried: float | None
-    bounds: list[list[float]]
-    runs: int | None
-    alpha: float
-    parameter: str | None
-    true_to: float | None
-    false_at: float | None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...learners.blame import MissingExtra
 from ...mechanisms.claim import NEIGHBOURS, Claim
@@ -13,24 +13,14 @@ from ...mechanisms.relations.relation import neighbours_words
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair
-from ..search.one_sided import OneSidedJson
+from ..record_types import Reason, SearchedJson
 from ..statistics.bounds.power import ceiling_epsilon
 from ..statistics.canary_scores import Roc, ScoresFound
 from ..statistics.canary_words import canaries_words
 from ..statistics.digits import confidence_text, exceeds
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
-from .blind_spot import (
-    HIDDEN,
-    LOW_POWER,
-    NOT_SEEN,
-    TOO_FEW,
-    UNSEEN,
-    BlindSpot,
-    Reason,
-    is_beyond,
-    reason_words,
-)
+from .blind_spot import HIDDEN, LOW_POWER, NOT_SEEN, TOO_FEW, UNSEEN, BlindSpot, is_beyond, reason_words
 from .witness import ShrunkInputs
 
 if TYPE_CHECKING:
@@ -105,16 +95,6 @@ def too_few(claim: Claim, runs: int, alpha: float, *, ceiling: float | None = No
     """Return whether even a perfect attack could not have falsified the claim; parameters are those of `decide`."""
     most = ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling
     return most <= claim.measure.level
-
-
-class SearchedJson(TypedDict, total=False):
-    """How inputs were searched, as a record has it."""
-
-    tried: int
-    refused: int
-    slow: int
-    reason: str | None
-    one_sided: OneSidedJson
 
 
 class InputSearch(Protocol):

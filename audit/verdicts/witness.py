@@ -5,35 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypedDict, cast
+from typing import cast
 
-from ...mechanisms.measures.measure import MeasureJson
 from ..play.mechanism_runs import DataPair
-from ..play.pairs import Pair, PairJson
+from ..play.pairs import Pair
+from ..record_types import CertificateJson, MeasureJson, ShrunkJson
 from ..statistics.digits import at_least
 from ..statistics.measure_words import claimed_words, lower_words
-
-
-class CertificateJson(TypedDict, total=False):
-    """What was certified of a shrunk witness, as a record has it."""
-
-    epsilon_lower: float
-    claimed: float
-    seed: int
-    runs: int
-    confidence: float
-    lower: float
-    measure: MeasureJson
-
-
-class ShrunkJson(CertificateJson, total=False):
-    """A shrunk witness as a record has it."""
-
-    rounds: int
-    arms: int | None
-    pair: PairJson
-    fresh: bool
-    replay: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,13 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import must_be
-from .measure import Floats, MeasureJson, TradeOff, directed, is_number
+from .measure import Floats, TradeOff, directed, is_number
 
 #: The largest delta.
 _BELOW_ONE = math.nextafter(1.0, 0.0)
@@ -188,6 +188,6 @@ class Profile(TradeOff):
         """The point of the largest epsilon."""
         return max(self.points)
 
-    def to_json(self) -> MeasureJson:
+    def to_json(self) -> Any:
         """Return the record's `measure`."""
         return {"kind": self.kind, "points": [list(point) for point in self.points]}

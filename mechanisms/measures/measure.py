@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import ClassVar, Self, TypedDict, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,18 +39,6 @@ def require_level(name: str, value: float, least: float = 0.0) -> None:
         raise must_be(name, f"{(f'above {least:g}' if least else 'positive')} and finite", value)
     if float(value) > _LARGEST:
         raise must_be(name, f"at most {_LARGEST:g}", value)
-
-
-class MeasureJson(TypedDict, total=False):
-    """A measure as a record has it: its kind, and what that is stated by."""
-
-    kind: str | None
-    epsilon: float
-    delta: float
-    mu: float
-    rho: float
-    order: float
-    points: list[list[float]]
 
 
 @dataclass(frozen=True)
@@ -86,9 +74,9 @@ class Measure(ABC):
         """Return the same measure at another level."""
         return replace(self, **{self.unit: level})
 
-    def to_json(self) -> MeasureJson:
+    def to_json(self) -> Any:
         """Return the record's `measure`."""
-        return cast(MeasureJson, {"kind": self.kind, **vars(self)})
+        return {"kind": self.kind, **vars(self)}
 
     @abstractmethod
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:

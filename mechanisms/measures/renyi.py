@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .divergences import either_way
-from .measure import Floats, Measure, MeasureJson, directed, require_level
+from .measure import Floats, Measure, directed, require_level
 
 #: Orders, less 1, at which a divergence is looked at before and after its largest share of the order is bracketed; 0
 #: is the limit, the Kullback-Leibler divergence.
@@ -113,6 +113,6 @@ class ZCDP(Measure):
         finer = 1 + (coarse[at] - 1) * (_ORDERS[2] / _ORDERS[1]) ** _FINER
         return float(np.min(_approximate(finer, self.rho * finer, delta)))
 
-    def to_json(self) -> MeasureJson:
+    def to_json(self) -> Any:
         """Return the record's `measure`."""
         return {"kind": self.kind, "rho": self.rho}

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..record_types import ClaimRecord, RunRecord
+from ...audit.record_types import ClaimRecord, RunRecord
 from .console import own_process
 from .running import unaudited
 

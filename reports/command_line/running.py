@@ -12,8 +12,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from ...audit.record_types import ClaimRecord, LedgerOfTests, RegretJson, RunRecord, Said
 from ...errors import hinted
-from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
 from ..sanitise import json_text, visible_line
 from ..status import INTERNAL, KINDS
 from .console import failure_of, own_process, say
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
     from ...audit.plans.regret_tasks import RegretTask
     from ...audit.plans.tasks import Task
-    from ...audit.regret.measurement import RegretJson
 
 
 def audited(

@@ -15,7 +15,7 @@ from .console import Once, command, own_process, say
 from .options import FILE, JSON, LEVELS, MEASURE, check_levels, option, several
 
 if TYPE_CHECKING:
-    from ..record_types import ClaimRecord
+    from ...audit.record_types import ClaimRecord
 
 
 @click.command(cls=Once)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...audit.record_types import ClaimRecord
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import beside, is_epsilon, unit_of
 from ..reading import (
@@ -17,7 +18,6 @@ from ..reading import (
     remark_lines,
     verdict_of,
 )
-from ..record_types import ClaimRecord
 from ..upper_words import trace_lines
 from . import sentences
 from .layout import COMMAND, LABEL, Row, details, labelled

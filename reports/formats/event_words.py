@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from ...audit.record_types import ClaimRecord
 from ...audit.statistics.measure_words import is_epsilon
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import measure_of, named_world
-from ..record_types import ClaimRecord
 
 
 def coin_words(event: Mapping[str, object]) -> str:

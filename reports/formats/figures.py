@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ...audit.record_types import SIDES, ClaimRecord, EventRecord, EvidenceJson, RegretJson
 from ...audit.statistics.digits import at_least
 from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ...learners.blame import extra_or_reason
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import exact_level, level, lower, measure_of
-from ..record_types import SIDES, ClaimRecord, EventRecord
 from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library, per_cent
 from .roc import TITLE as ROC
 from .roc import roc
 
 if TYPE_CHECKING:
-    from ...audit.evidence.evidence import EvidenceJson
-    from ...audit.regret.measurement import RegretJson
     from .drawing import Axes
 
 #: Steps of a claimed trade-off curve.

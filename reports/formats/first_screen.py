@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from ...audit.record_types import ClaimRecord, LegibleRecord, Said
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import claimed_words
 from ...audit.verdicts.blind_spot import factor_words
 from ..reading import due_verdict, is_mechanism, lower, measure_of, relation_words
-from ..record_types import ClaimRecord, LegibleRecord, Said
 from ..upper_words import bypass_text
 
 #: What the template reads by name.

@@ -10,12 +10,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...audit.execution.workers import in_parallel
+from ...audit.record_types import ClaimRecord, CountsJson, RegretJson, RunRecord
 from ...audit.regret.verdicts import TOLERANCE, growth_words, promised_growth
 from ...audit.statistics.canary_words import canaries_words, is_half
 from ...audit.statistics.certificates import translation_words
@@ -48,7 +49,6 @@ from ..reading import (
     symbol,
     with_relation,
 )
-from ..record_types import ClaimRecord, RunRecord
 from ..status import status_of
 from ..upper_words import bounded_words, bypass_text, trace_lines
 from ..witness import witness
@@ -57,10 +57,6 @@ from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
 from .first_screen import first_screen, needed
 from .terminal import number
-
-if TYPE_CHECKING:
-    from ...audit.regret.measurement import RegretJson
-    from ...audit.statistics.events import CountsJson
 
 #: What the template reads by name.
 View = dict[str, Any]

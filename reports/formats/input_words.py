@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ...audit.play.data import shown
+from ...audit.record_types import SIDES, ClaimRecord
 from ...audit.statistics.digits import exactly
 from ..reading import is_mechanism, rounds_words
-from ..record_types import SIDES, ClaimRecord
 
 #: Letters of an input in a line, and those of them that come before the first difference.
 MOST, BEFORE = 84, 24

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from ...audit.record_types import ClaimRecord, RegretJson, RunRecord, Said
 from ..identity import called, names
 from ..reading import (
     bound_words,
@@ -22,13 +22,9 @@ from ..reading import (
     regret_replay,
     replay_word,
 )
-from ..record_types import ClaimRecord, RunRecord, Said
 from ..status import FALSIFIED, Status, status_of
 from ..upper_words import bypass_text
 from .regret_lines import bound_line
-
-if TYPE_CHECKING:
-    from ...audit.regret.measurement import RegretJson
 
 #: What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from ...audit.record_types import ClaimRecord, RunRecord, Said
 from ...audit.statistics.digits import at_least, at_most
 from ..headline import beside_words, headline_words
 from ..identity import called
@@ -20,7 +21,6 @@ from ..reading import (
     missing_words,
     replay_word,
 )
-from ..record_types import ClaimRecord, RunRecord, Said
 from ..status import status_of
 from ..upper_words import bypass_text
 from . import ruler

@@ -10,7 +10,7 @@ from .drawing import COLOURS, available, draw
 from .figures import Figure, count_text, figure
 
 if TYPE_CHECKING:
-    from ...audit.regret.measurement import RegretJson
+    from ...audit.record_types import RegretJson
     from .drawing import Axes
 
 #: What papers state of lower bounds. None has a constant in the texts that we have, so no line can be drawn.

@@ -15,7 +15,7 @@ from .sentences import confidence_percent
 from .terminal import colour, number
 
 if TYPE_CHECKING:
-    from ...audit.regret.measurement import AdaptiveJson, RegretJson
+    from ...audit.record_types import AdaptiveJson, RegretJson
 
 #: The verdict on privacy that says as much as one on regret: it has its colour.
 _LIKE = {VIOLATED: "FALSIFIED", UNDECIDED: "UNDERPOWERED", VACUOUS: "UNDERPOWERED"}

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...audit.record_types import ClaimRecord
 from ...audit.statistics.measure_words import bound_words, claimed_words, unit_of
 from ...errors import hinted
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import HELD_OUT, level, lower, measure_of, named_world
-from ..record_types import ClaimRecord
 from .drawing import BAD, INK, LEFT, available, draw, per_cent, standalone
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from ...audit.record_types import ClaimRecord
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
 from ...audit.verdicts.blind_spot import words as blind_words
@@ -26,7 +27,6 @@ from ..reading import (
     relation_words,
     verdict_of,
 )
-from ..record_types import ClaimRecord
 from ..upper_words import binding, binding_where
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.

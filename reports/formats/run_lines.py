@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from ...audit.record_types import ClaimRecord, RunRecord, Said
 from ...audit.regret.verdicts import YOURS
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import is_epsilon, unit_of
@@ -33,7 +34,6 @@ from ..reading import (
     reason_of,
     verdict_of,
 )
-from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import visible, visible_line
 from ..status import status_of
 from ..upper_words import binding, bypass_text

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import quote
 
 from ...addresses import HOME
+from ...audit.record_types import ClaimRecord, PlaceJson, RunRecord
 from ...audit.statistics.measure_words import claimed_words
 from ..identity import called
 from ..reading import (
@@ -31,14 +32,10 @@ from ..reading import (
     replay_word,
     with_relation,
 )
-from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import json_text, visible
 from ..status import status_of
 from ..upper_words import bypass_text, place_of
 from .regret_lines import bound_line
-
-if TYPE_CHECKING:
-    from ...audit.traces.trace_types import PlaceJson
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "claim/v1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from ...audit.record_types import ClaimRecord
 from ...audit.statistics import certificates, sequential
 from ...audit.statistics.bounds import power as powers
 from ...audit.statistics.canary_words import INDEPENDENT, canaries_words, is_half, needed_words
@@ -30,7 +31,6 @@ from ..reading import (
     remark_lines,
     verdict_of,
 )
-from ..record_types import ClaimRecord
 from ..sanitise import visible_line
 from ..upper_words import binding, binding_where, bypass_text, is_bounded
 from .event_words import guess_shares, named_rates

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from ...audit.record_types import ClaimRecord
 from ...learners.entry import STANDINGS, Entry
 from ...mechanisms.library_entry import LibraryEntry
 from ...mechanisms.specimen import Specimen
 from ..reading import level, lower, verdict_of
-from ..record_types import ClaimRecord
 from ..status import Status
 from ..upper_words import binding
 

@@ -16,7 +16,7 @@ from .terminal import colour, table
 
 if TYPE_CHECKING:
     from ...audit.plans.tracing import TraceJson
-    from ...audit.traces.trace_types import CallJson, PlaceJson
+    from ...audit.record_types import CallJson, PlaceJson
 
 #: The numbers of an input that are printed, and the calls of a run.
 _FEW_VALUES, _MOST_CALLS = 3, 40

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...audit.record_types import ClaimRecord
 from ...audit.statistics.measure_words import claimed_words
 from ..reading import bound_words, measure_of, verdict_of
-from ..record_types import ClaimRecord
 
 #: What each verdict is called: no badge praises. Colours have a contrast of at least 4.5 to white.
 _MESSAGES = {"FALSIFIED": "falsified", "SURVIVED": "not falsified", "UNDERPOWERED": "not decided"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...audit.record_types import ClaimRecord, LegibleRecord, RunRecord
 from ...audit.statistics.measure_words import claimed_words
 from ...audit.verdicts.blind_spot import factor_words
 from ..formats.first_screen import called
@@ -15,7 +16,6 @@ from ..formats.html import environment, shown_claim
 from ..identity import mark
 from ..reading import bound_words, legible, measure_of, relation_words, verdict_of
 from ..record import write_atomically
-from ..record_types import ClaimRecord, LegibleRecord, RunRecord
 from ..sanitise import json_text
 from .badge import badge_of
 
