@@ -232,8 +232,8 @@ class Pair:
     def from_json(cls, data: object) -> Pair:
         """Read a pair from `{"left": [...], "right": [...]}`: loss vectors, or objects of convex losses."""
         if not isinstance(data, dict) or not {"left", "right"} <= data.keys():
-            wanted = 'an object with "left" and "right", each a list of loss vectors'
-            raise must_be("a pair", wanted, data)
+            expected = 'an object with "left" and "right", each a list of loss vectors'
+            raise must_be("a pair", expected, data)
         for side in ("left", "right"):
             if not isinstance(data[side], list) or not data[side]:
                 raise must_be(f'"{side}"', "a non-empty list of loss vectors", data[side])

@@ -26,7 +26,7 @@ from .pairs import Pair, fixed_loss, lengths_of, unlike
 #: The parts of a round that is an object, in this order.
 PARTS = ("user", "context", "arms", "losses")
 #: The losses of a round whose losses the learner's method `draw` draws.
-DRAWN = {"loss": "drawn"}
+DRAWN_LOSS = {"loss": "drawn"}
 #: A round as data: a list of numbers or an object. So is what a round holds as its losses.
 Round = list[float] | dict[str, Any]
 
@@ -43,13 +43,13 @@ def arms_of_round(round_: Round) -> list[int] | None:
 
 def is_drawn(round_: Round) -> bool:
     """Tell whether the learner draws the losses of a round."""
-    return losses_of(round_) == DRAWN
+    return losses_of(round_) == DRAWN_LOSS
 
 
 def is_plain(round_: Round) -> bool:
     """Tell whether a round is losses alone, as far as a learner is told: no context, no arms, nothing drawn."""
-    more = isinstance(round_, dict) and {"context", "arms"} & round_.keys()
-    return not more and not is_drawn(round_)
+    extra_parts = isinstance(round_, dict) and {"context", "arms"} & round_.keys()
+    return not extra_parts and not is_drawn(round_)
 
 
 def arms_told(sequence: Sequence[Round]) -> int | None:
@@ -65,8 +65,8 @@ def loss_of(round_: Round, arms: int | None = None) -> Loss:
     """
     offered, losses = arms_of_round(round_), losses_of(round_)
     if offered is not None and arms is not None and isinstance(losses, list) and len(losses) < arms:
-        known = dict(zip(offered, losses, strict=True))
-        losses = [known.get(arm, 0.0) for arm in range(arms)]
+        loss_of_arm = dict(zip(offered, losses, strict=True))
+        losses = [loss_of_arm.get(arm, 0.0) for arm in range(arms)]
     return fixed_loss(losses)
 
 
@@ -92,8 +92,8 @@ def as_sequence(data: object) -> list[Round]:
 
 def _as_round(data: object, t: int) -> Round:
     if isinstance(data, dict) and "losses" in data:
-        if more := [key for key in data if key not in PARTS]:
-            raise ValueError(f"round {t} of an input has {', '.join(PARTS)}, got {more[0]!r}")
+        if unknown_parts := [key for key in data if key not in PARTS]:
+            raise ValueError(f"round {t} of an input has {', '.join(PARTS)}, got {unknown_parts[0]!r}")
         return {part: _as_losses(data[part], t) if part == "losses" else data[part] for part in PARTS if part in data}
     return _as_losses(data, t)
 
@@ -144,18 +144,18 @@ class Game:
     offers: bool = False
     draws: bool = False
 
-    def read(self, data: object, what: str = "the strategy of inputs draws") -> list[Round]:
+    def read(self, data: object, source: str = "the strategy of inputs draws") -> list[Round]:
         """Return a sequence that fits; raise ValueError, in one line, for another."""
         sequence = as_sequence(data)
         if len(sequence) > self.rounds:
-            error = ValueError(f"{what} {len(sequence)} rounds, but the horizon is {self.rounds}")
+            error = ValueError(f"{source} {len(sequence)} rounds, but the horizon is {self.rounds}")
             raise hinted(error, f"give `rounds={len(sequence)}`")
         for t, round_ in enumerate(sequence, start=1):
             try:
                 self._check(round_, t)
             except ValueError as error:
-                told = f"{what} what the learner, whose input is a sequence of rounds, cannot be told"
-                raise reworded(error, f"{told}: {error}", ValueError) from None
+                message = f"{source} what the learner, whose input is a sequence of rounds, cannot be told"
+                raise reworded(error, f"{message}: {error}", ValueError) from None
         return sequence
 
     def _check_offered(self, round_: Round, t: int) -> None:
@@ -163,8 +163,13 @@ class Game:
         offered, losses = arms_of_round(round_), losses_of(round_)
         if offered is None:
             return
-        whole = isinstance(offered, list) and all(type(arm) is int for arm in offered)
-        if not whole or not offered or len(set(offered)) < len(offered) or not set(offered) <= set(range(self.arms)):
+        are_integers = isinstance(offered, list) and all(type(arm) is int for arm in offered)
+        if (
+            not are_integers
+            or not offered
+            or len(set(offered)) < len(offered)
+            or not set(offered) <= set(range(self.arms))
+        ):
             raise ValueError(f"round {t} must offer some of the arms 0 to {self.arms - 1}, got {offered!r:.80}")
         if not self.offers:
             raise ValueError(f"round {t} offers arms, and the learner has no method offer that takes them")
@@ -182,16 +187,16 @@ class Game:
             if not self.draws:
                 raise ValueError(f"the loss of round {t} is drawn by the learner, which has no method draw")
             return
-        loss, what = loss_of(round_), f"the loss of round {t}"
+        loss, place = loss_of(round_), f"the loss of round {t}"
         if isinstance(loss, np.ndarray):
             if len(loss) != self.arms and arms_of_round(round_) is None:
-                raise unlike(f"{what} has", len(loss), self.arms)
+                raise unlike(f"{place} has", len(loss), self.arms)
             if self.losses != "any" and not all(map(math.isfinite, loss)):
-                raise must_be(what, "finite", loss.tolist())
-            loss_set(self.losses).check(loss, what)
+                raise must_be(place, "finite", loss.tolist())
+            loss_set(self.losses).check(loss, place)
             return
         if lengths_of(loss) - {self.arms}:
-            raise unlike(f"{what} has", max(lengths_of(loss)), self.arms)
+            raise unlike(f"{place} has", max(lengths_of(loss)), self.arms)
         if isinstance(loss, Family):
             check_lipschitz(loss, self.radius)
 
@@ -209,10 +214,10 @@ class RoundParts:
 
     def with_losses(self, record: Round, other: Round) -> Round:
         """Return a round with the losses of another, unless these are of other arms."""
-        both = isinstance(record, dict) and "losses" in record
-        return (
-            record if both and arms_of_round(record) != arms_of_round(other) else self._with(record, losses_of(other))
-        )
+        has_parts = isinstance(record, dict) and "losses" in record
+        if has_parts and arms_of_round(record) != arms_of_round(other):
+            return record
+        return self._with(record, losses_of(other))
 
     def zeroed(self, record: Round) -> Round:
         """Return a round with zero losses."""
@@ -238,8 +243,8 @@ class RoundParts:
         if not isinstance(record, dict) or "losses" not in record:
             return losses
         owner = {"user": record["user"]} if "user" in record else {}
-        changed = {**record, **(parts or {}), **owner, "losses": losses}
-        return {part: value for part, value in changed.items() if part in PARTS}
+        new_parts = {**record, **(parts or {}), **owner, "losses": losses}
+        return {part: value for part, value in new_parts.items() if part in PARTS}
 
 
 ROUND_PARTS = RoundParts()
@@ -277,8 +282,8 @@ class RoundRelation:
 
     def put(self, record: Round, other: Round) -> Round:
         """Return a round with the data of another in the place of its own, as far as the relation replaces it."""
-        changed: Round = self.relation.change(ROUND_PARTS, record, other, int)
-        return changed
+        new_round: Round = self.relation.change(ROUND_PARTS, record, other, int)
+        return new_round
 
     def replaced(self, sequence: Sequence[Round], choose: Choose, pool: Sequence[Round]) -> list[Round]:
         """Return a neighbour of a sequence, with rounds of a pool."""
@@ -321,21 +326,21 @@ def canonical(sequence: Sequence[Round]) -> Canonical:
 
 def differing(left: Sequence[Round], right: Sequence[Round]) -> list[int]:
     """Return the places at which two sequences differ, from 0; -0.0 is another number than 0.0."""
-    return [t for t, (one, other) in enumerate(zip(left, right, strict=True)) if key_of(one) != key_of(other)]
+    return [t for t, (first, second) in enumerate(zip(left, right, strict=True)) if key_of(first) != key_of(second)]
 
 
 def check_differing(left: Sequence[Round], right: Sequence[Round]) -> None:
     """Raise ValueError where the losses of a round that differs are drawn: they must be said."""
-    for t, (mine, other) in enumerate(zip(left, right, strict=False)):
-        if key_of(mine) != key_of(other) and (is_drawn(mine) or is_drawn(other)):
+    for t, (first, second) in enumerate(zip(left, right, strict=False)):
+        if key_of(first) != key_of(second) and (is_drawn(first) or is_drawn(second)):
             raise ValueError(f"the losses of round {t + 1}, in which the worlds differ, must be given, and not drawn")
 
 
 def shows_nothing(left: object, right: object) -> bool:
     """Tell whether sequences differ in what a learner is told after all that it shows: the last round's losses."""
-    mine, other = as_sequence(left), as_sequence(right)
-    told_before = any(_part(mine[-1], part) != _part(other[-1], part) for part in ("context", "arms"))
-    return differing(mine, other) == [len(mine) - 1] and not told_before
+    first, second = as_sequence(left), as_sequence(right)
+    told_before = any(_part(first[-1], part) != _part(second[-1], part) for part in ("context", "arms"))
+    return differing(first, second) == [len(first) - 1] and not told_before
 
 
 def _part(round_: Round, name: str) -> str | None:
