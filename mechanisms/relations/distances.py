@@ -35,6 +35,8 @@ class Distance(Relation):
     """
 
     number, for_rounds, losses_alone = ":D", True, True
+    data_text = "the numbers move by at most {relation.distance} in {relation.norm_name} distance"
+    rounds_text = "one round's loss moves by at most {relation.distance} in {relation.norm_name} distance"
     norm_name: ClassVar[str]
     distance: str = ""
 
@@ -54,16 +56,6 @@ class Distance(Relation):
 
     def __str__(self) -> str:
         return f"{self.name}:{self.distance}"
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring input of a mechanism changes."""
-        return f"the numbers move by at most {self.distance} in {self.norm_name} distance"
-
-    @property
-    def round_clause(self) -> str:
-        """What a neighbouring sequence of rounds changes."""
-        return f"one round's loss moves by at most {self.distance} in {self.norm_name} distance"
 
     @abstractmethod
     def norm(self, moves: Sequence[Decimal]) -> Decimal:

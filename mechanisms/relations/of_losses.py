@@ -13,16 +13,7 @@ class ReplaceLosses(Relation):
     """The losses of one round are others."""
 
     name, for_data, for_rounds, losses_alone = "replace-losses", False, True, True
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring sequence of rounds changes: it is a relation of no other data."""
-        return self.round_clause
-
-    @property
-    def round_clause(self) -> str:
-        """What a neighbouring sequence of rounds changes."""
-        return "the losses of one round replaced, its context the same"
+    data_text = rounds_text = "the losses of one round replaced, its context the same"
 
     def change(self, parts: Parts, record: Any, other: Any, choose: Choose) -> Any:
         """Return the round with the losses of the other."""
@@ -33,16 +24,7 @@ class UserLosses(OfUser):
     """The losses of all rounds of one user, or of up to K, are others."""
 
     name, for_data, losses_alone = "user-losses", False, True
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring sequence of rounds changes: it is a relation of no other data."""
-        return self.round_clause
-
-    @property
-    def round_clause(self) -> str:
-        """What a neighbouring sequence of rounds changes."""
-        return f"the losses of {self.rounds_of_user} replaced, their contexts the same"
+    data_text = rounds_text = "the losses of {user_rounds} replaced, their contexts the same"
 
     def change(self, parts: Parts, record: Any, other: Any, choose: Choose) -> Any:
         """Return the round with the losses of the other."""

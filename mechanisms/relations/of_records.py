@@ -17,16 +17,7 @@ class Replace(Relation):
     """A record, or up to K, is another one; of a learner, a round."""
 
     name, for_rounds, counted = "replace", True, True
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring input of a mechanism changes."""
-        return f"{_records_are(self.limit)} replaced"
-
-    @property
-    def round_clause(self) -> str:
-        """What a neighbouring sequence of rounds changes."""
-        return "one round replaced" if self.limit == 1 else f"up to {self.limit} rounds replaced"
+    data_text, rounds_text = "{records} replaced", "{rounds} replaced"
 
     @property
     def single(self) -> bool:
@@ -38,16 +29,7 @@ class ZeroOut(Relation):
     """A record becomes zero; of a learner, a round's loss."""
 
     name, for_rounds, losses_alone = "zero-out", True, True
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring input of a mechanism changes."""
-        return "one record becomes zero"
-
-    @property
-    def round_clause(self) -> str:
-        """What a neighbouring sequence of rounds changes."""
-        return "one round's loss becomes 0"
+    data_text, rounds_text = "one record becomes zero", "one round's loss becomes 0"
 
     def record_fault(self, left: Canonical, right: Canonical, places: Sequence[int]) -> str:
         """Return why the records that differ are not zero in one of the inputs."""
@@ -72,12 +54,7 @@ class ZeroOut(Relation):
 class AddRemove(Relation):
     """A record, or up to K, is there or not."""
 
-    name, counted, removes = "add-remove", True, True
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring input of a mechanism changes."""
-        return f"{_records_are(self.limit)} added or removed"
+    name, counted, removes, data_text = "add-remove", True, True, "{records} added or removed"
 
     @property
     def single(self) -> bool:
@@ -108,12 +85,7 @@ class AddRemove(Relation):
 class SubstituteFeature(Relation):
     """One feature of one record is another's."""
 
-    name = "substitute-feature"
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring input of a mechanism changes."""
-        return "one feature of one record is replaced"
+    name, data_text = "substitute-feature", "one feature of one record is replaced"
 
     @property
     def single(self) -> bool:
@@ -134,10 +106,6 @@ class SubstituteFeature(Relation):
         for feature in range(parts.features_of(record)):
             record = parts.with_feature(record, feature, other)
             yield record
-
-
-def _records_are(limit: int | None) -> str:
-    return f"up to {limit} records are" if limit and limit > 1 else "one record is"
 
 
 def zero_fault(left: Canonical, right: Canonical, places: Sequence[int], *, of_user: bool = False) -> str:

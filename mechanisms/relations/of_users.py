@@ -22,13 +22,6 @@ class OfUser(Relation):
     for_rounds, counted, of_users = True, True, True
     limit: int | None = None
 
-    @property
-    def rounds_of_user(self) -> str:
-        """Which rounds change."""
-        if self.limit is None:
-            return "all rounds of one user"
-        return f"up to {self.limit} round{'s' * (self.limit > 1)} of one user"
-
     def record_fault(self, left: Canonical, right: Canonical, places: Sequence[int]) -> str:
         """Return why the records that differ are not one user's, or too many."""
         listed = ", ".join(str(i + 1) for i in places)
@@ -75,16 +68,7 @@ class User(OfUser):
     """All records of one user are there or not; a learner has as many rounds on both sides, and hers are replaced."""
 
     name, removes = "user", True
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring input of a mechanism changes."""
-        return "all records of one user are added or removed"
-
-    @property
-    def round_clause(self) -> str:
-        """What a neighbouring sequence of rounds changes."""
-        return f"{self.rounds_of_user} replaced"
+    data_text, rounds_text = "all records of one user are added or removed", "{user_rounds} replaced"
 
     def on_rounds(self) -> Relation:
         """Return the relation by which a user's rounds are replaced."""
@@ -112,32 +96,14 @@ class ReplaceUser(OfUser):
     """All records of one user are replaced, and stay hers."""
 
     name = "replace-user"
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring input of a mechanism changes."""
-        return "all records of one user are replaced"
-
-    @property
-    def round_clause(self) -> str:
-        """What a neighbouring sequence of rounds changes."""
-        return f"{self.rounds_of_user} replaced"
+    data_text, rounds_text = "all records of one user are replaced", "{user_rounds} replaced"
 
 
 class ZeroOutUser(OfUser):
     """All records of one user become zero, and stay hers."""
 
-    name, losses_alone = "zero-out-user", True
-
-    @property
-    def clause(self) -> str:
-        """What a neighbouring input of a mechanism changes."""
-        return "all records of one user become zero"
-
-    @property
-    def round_clause(self) -> str:
-        """What a neighbouring sequence of rounds changes."""
-        return f"the losses of {self.rounds_of_user} become 0, their contexts the same"
+    name, losses_alone, data_text = "zero-out-user", True, "all records of one user become zero"
+    rounds_text = "the losses of {user_rounds} become 0, their contexts the same"
 
     def record_fault(self, left: Canonical, right: Canonical, places: Sequence[int]) -> str:
         """Return why not all records of the user who differs are zero in one of the inputs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -43,6 +43,8 @@ class Relation(ABC):
         Whether all that changes is one user's.
     losses_alone : bool
         Whether a round keeps its context and its arms.
+    data_text, rounds_text : str
+        What a neighbour changes, a clause with {records}, {rounds} and {user_rounds} for how many.
     limit : int or None
         How many records may change; None of a user's records: all of them.
 
@@ -62,6 +64,8 @@ class Relation(ABC):
     removes: ClassVar[bool] = False
     of_users: ClassVar[bool] = False
     losses_alone: ClassVar[bool] = False
+    data_text: ClassVar[str] = ""
+    rounds_text: ClassVar[str] = ""
     limit: int | None = 1
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -99,14 +103,24 @@ class Relation(ABC):
         return self.name if self.limit == type(self)().limit else f"{self.name}:{self.limit}"
 
     @property
-    @abstractmethod
     def clause(self) -> str:
         """What a neighbouring input of a mechanism changes."""
+        return self._filled(self.data_text)
 
     @property
     def round_clause(self) -> str:
         """What a neighbouring sequence of rounds changes."""
-        return str(self)
+        return self._filled(self.rounds_text) or str(self)
+
+    def _filled(self, text: str) -> str:
+        count = self.limit
+        rounds = "all rounds" if count is None else f"up to {count} round{'s' * (count > 1)}"
+        return text.format(
+            relation=self,
+            records=f"up to {count} records are" if count and count > 1 else "one record is",
+            rounds="one round" if count == 1 else rounds,
+            user_rounds=f"{rounds} of one user",
+        )
 
     @property
     def single(self) -> bool:
