@@ -25,7 +25,7 @@ from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, severa
 from .changes import check_near
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, all_equal, by_length, corners, extremes, plain_record
-from .mutations import Known, Mutator
+from .mutations import DataStats, Mutator
 from .neighbours import Domain, Neighbours, made_by
 from .records import Records, features_of, records_of, user_of, with_feature
 from .simple_values import DIGITS, with_simpler_values
@@ -33,9 +33,9 @@ from .simple_values import DIGITS, with_simpler_values
 #: Data sets of equal records, and others, between which decisions are looked for.
 CONSTANT, OTHERS = 8, 4
 #: The most different records of the drawn data sets that are kept.
-KEPT = 600
+MAX_POOL = 600
 #: The share of the first pairs in which all other records are copies of one extreme record.
-FILLED = 0.3
+P_FILLED = 0.3
 #: The share of the first pairs in which one feature of all records but the one that differs is the same, and how often
 #: that is a plain one, as zeros are: what other records hold cancels or outweighs what one record changes.
 SPARSE, PLAIN = 0.4, 0.7
@@ -76,7 +76,7 @@ class Related:
         for data in self.bases:
             here = neighbours.records_of(data)
             for i in range(here.size):
-                if len(records) < KEPT:
+                if len(records) < MAX_POOL:
                     record = here.record(i)
                     records.setdefault(key_of(plain_record(record)), record)
         if records and all(type(record) is int for record in records.values()):
@@ -89,14 +89,16 @@ class Related:
             for data in self.bases:
                 neighbours.changes.learn(data)
         sizes = [neighbours.records_of(data).size for data in self.bases]
-        self.known = Known.of(self.bases, self.pool, [neighbours.fewest, *sizes], exact=exact)
-        self.mutator = Mutator(self.known)
+        self.stats = DataStats.of(self.bases, self.pool, [neighbours.fewest, *sizes], exact=exact)
+        self.mutator = Mutator(self.stats)
         self.plain = sorted(self.pool, key=by_length)[:2]
 
-    def first(self, many: int) -> list[Candidate]:
+    def first(self, count: int) -> list[Candidate]:
         """Return up to so many different pairs."""
-        candidates = several(partial(self._any, self.rng), many)
-        candidates = list({one.key: one for one in [*self._at_corners(), *candidates]}.values())[:many]
+        candidates = several(partial(self._random_pair, self.rng), count)
+        candidates = list({candidate.key: candidate for candidate in [*self._at_corners(), *candidates]}.values())[
+            :count
+        ]
         if not candidates:
             relation = self.neighbours.relation if isinstance(self.relation, Relation) else "the relation"
             raise ValueError(
@@ -110,26 +112,30 @@ class Related:
         base = min(self.bases, key=lambda data: self.neighbours.records_of(data).size or math.inf)
         for corner in self.corners[:2]:
             with suppress(UnfitError, IndexError):
-                opposite = next((one for one in self.corners[:2] if one is not corner), self.plain[0])
+                opposite = next(
+                    (candidate for candidate in self.corners[:2] if candidate is not corner), self.plain[0]
+                )
                 data = self.neighbours.records_of(base).put(0, opposite)
-                pair = self._case(data, np.random.default_rng([self.seed, 4]), 0, corner) if self._fits(data) else None
+                pair = (
+                    self._pair_at(data, np.random.default_rng([self.seed, 4]), 0, corner) if self._fits(data) else None
+                )
                 if pair is not None:
                     yield pair
 
-    def _any(self, rng: np.random.Generator) -> Candidate | None:
+    def _random_pair(self, rng: np.random.Generator) -> Candidate | None:
         base = self._base(rng)
         if rng.random() < MUTATED:
-            return self._mutated(base, rng) or self._case(base, rng)
+            return self._mutated(base, rng) or self._pair_at(base, rng)
         if rng.random() < SPARSE:
-            return self._sparse(base, rng) or self._case(base, rng)
-        candidate = self._case(base, rng)
-        if candidate is not None and rng.random() < FILLED:
+            return self._sparse(base, rng) or self._pair_at(base, rng)
+        candidate = self._pair_at(base, rng)
+        if candidate is not None and rng.random() < P_FILLED:
             candidate = (
                 self._others_alike(candidate, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or candidate
             )
-        if candidate is None or not self._comes_and_goes or rng.random() < 0.5:
+        if candidate is None or not self._adds_or_removes or rng.random() < 0.5:
             return candidate
-        return self._case(candidate.base, rng, candidate.index, self._record(rng)) or candidate
+        return self._pair_at(candidate.base, rng, candidate.index, self._record(rng)) or candidate
 
     def _mutated(
         self, base: object, rng: np.random.Generator, index: int | None = None, record: object = ...
@@ -141,9 +147,9 @@ class Related:
             return None
         same = self.neighbours.records_of(base).size == size
         try:
-            return self._case(base, rng, index if same else None, record, still=True)
+            return self._pair_at(base, rng, index if same else None, record, still=True)
         except LearnerError:
-            if self.known.exact:
+            if self.stats.exact:
                 raise
             return None  # whether the relation has to take such data is not known
 
@@ -151,12 +157,12 @@ class Related:
         """Return a pair on this data with a feature in which all records are alike, but for the one that differs."""
         if not isinstance(self.relation, Relation) or not self.pool:
             return None
-        alike = self.plain[int(rng.integers(len(self.plain)))] if rng.random() < PLAIN else self._extreme(rng)
+        filler = self.plain[int(rng.integers(len(self.plain)))] if rng.random() < PLAIN else self._extreme(rng)
         try:
-            base = all_alike(base, alike, rng)
+            base = all_alike(base, filler, rng)
         except (UnfitError, IndexError):
             return None
-        return self._case(base, rng, None, self._record(rng)) if self._fits(base) else None
+        return self._pair_at(base, rng, None, self._record(rng)) if self._fits(base) else None
 
     def _base(self, rng: np.random.Generator) -> object:
         """Return a data set."""
@@ -176,7 +182,7 @@ class Related:
     def _extreme(self, rng: np.random.Generator) -> object:
         return self.extremes[int(rng.integers(len(self.extremes)))]
 
-    def _case(
+    def _pair_at(
         self,
         base: object,
         rng: np.random.Generator,
@@ -186,36 +192,38 @@ class Related:
         still: bool = False,
     ) -> Candidate | None:
         """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
-        here = self.neighbours.records_of(base)
-        index = int(rng.integers(here.size)) if index is None and here.size else index or 0
+        records = self.neighbours.records_of(base)
+        index = int(rng.integers(records.size)) if index is None and records.size else index or 0
         flipped = bool(rng.random() < 0.5)
         if not isinstance(self.relation, Relation):
             return self._pair(base, self._related(base, rng, still), index, ..., flipped)
-        if not here.size:
+        if not records.size:
             return None
         if not self.relation.single:
             return self._of_relation(base, index, rng, flipped, record, still=still)
-        if self._comes_and_goes:
+        if self._adds_or_removes:
             if record is not ...:  # another record comes and goes
                 try:
-                    base = here.put(index, record)
+                    base = records.put(index, record)
                 except UnfitError:
                     return None
                 if not self._fits(base):
                     return None
-                here = records_of(base)
-            other = here.without(index) if here.size > self.neighbours.fewest else None
+                records = records_of(base)
+            other = records.without(index) if records.size > self.neighbours.fewest else None
             return None if other is None else self._pair(base, other, index, ..., flipped)
         if record is ...:
             record = self._record(rng) if self.pool else None
         try:
-            record = self.relation.change(here, here.record(index), record, lambda count: int(rng.integers(count)))
-            return self._pair(base, here.put(index, record), index, record, flipped)
+            record = self.relation.change(
+                records, records.record(index), record, lambda count: int(rng.integers(count))
+            )
+            return self._pair(base, records.put(index, record), index, record, flipped)
         except UnfitError:
             return None
 
     @property
-    def _comes_and_goes(self) -> bool:
+    def _adds_or_removes(self) -> bool:
         """Whether one record is there or not."""
         return isinstance(self.relation, Relation) and self.relation.single and self.relation.removes
 
@@ -237,8 +245,8 @@ class Related:
         """
         neighbours = self.neighbours.neighbours_of(base)
         neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours
-        first = still and rng.random() < 0.5
-        return neighbours[0 if first else int(rng.integers(len(neighbours)))] if neighbours else ...
+        takes_first = still and rng.random() < 0.5
+        return neighbours[0 if takes_first else int(rng.integers(len(neighbours)))] if neighbours else ...
 
     def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Candidate | None:
         if other is ... or key_of(base) == key_of(other) or not self._fits(other):
@@ -251,27 +259,27 @@ class Related:
         return another(partial(self._changed, candidate, rng), (candidate.key,))
 
     def _changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
-        here, turn = self.neighbours.records_of(candidate.base), int(rng.integers(18))
+        records, turn = self.neighbours.records_of(candidate.base), int(rng.integers(18))
         if turn > 8:  # in half of the cases: the data changed by what it is made of
             return self._mutated(candidate.base, rng, candidate.index, candidate.record)
         if turn == 0 and isinstance(self.relation, Relation):  # another record in its place
-            return self._case(candidate.base, rng, candidate.index, self._record(rng))
+            return self._pair_at(candidate.base, rng, candidate.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
-            return _turned(candidate)
+            return _swapped(candidate)
         if turn == 8:  # other data, alike in a feature
             return self._sparse(candidate.base, rng)
         if turn == 2:  # the same record in other data
-            return self._case(self._base(rng), rng, None, candidate.record)
-        if here.size < 2 or not isinstance(self.relation, Relation):
-            return self._case(self._base(rng), rng)
+            return self._pair_at(self._base(rng), rng, None, candidate.record)
+        if records.size < 2 or not isinstance(self.relation, Relation):
+            return self._pair_at(self._base(rng), rng)
         if turn == 3:  # fewer of the others
-            kept = [i for i in range(here.size) if i == candidate.index or rng.random() < 0.5]
-            return self._cut(candidate, here, kept, rng)
+            kept_places = [i for i in range(records.size) if i == candidate.index or rng.random() < 0.5]
+            return self._cut(candidate, records, kept_places, rng)
         if turn in (4, 5):  # all others like the one that differs, as in data of one class, or like an extreme one
-            alike = here.record(candidate.index) if turn == 4 else self._extreme(rng)
-            return self._others_alike(candidate, alike, rng, whole=bool(rng.random() < 0.7))
-        new = [i for i in range(here.size) if i != candidate.index and rng.random() < 0.5]
-        return self._replaced(candidate, {i: self._record(rng) for i in new}, rng)
+            filler = records.record(candidate.index) if turn == 4 else self._extreme(rng)
+            return self._others_alike(candidate, filler, rng, whole=bool(rng.random() < 0.7))
+        new_places = [i for i in range(records.size) if i != candidate.index and rng.random() < 0.5]
+        return self._replaced(candidate, {i: self._record(rng) for i in new_places}, rng)
 
     def _others_alike(
         self, candidate: Candidate, record: object, rng: np.random.Generator, *, whole: bool
@@ -279,17 +287,17 @@ class Related:
         """Return the pair with all others equal, or alike in a feature: left out or clipped, they hide nothing."""
         if not isinstance(self.relation, Relation):
             return None
-        here = records_of(candidate.base)
-        others = {i: here.record(i) for i in range(here.size) if i != candidate.index}
-        many = min(map(features_of, others.values()), default=1)
-        if whole or many < 2:
-            return self._replaced(candidate, dict.fromkeys(others, record), rng)
-        feature = int(rng.integers(many))
+        records = records_of(candidate.base)
+        other_records = {i: records.record(i) for i in range(records.size) if i != candidate.index}
+        count = min(map(features_of, other_records.values()), default=1)
+        if whole or count < 2:
+            return self._replaced(candidate, dict.fromkeys(other_records, record), rng)
+        feature = int(rng.integers(count))
         try:
-            changed = {i: with_feature(other, feature, record) for i, other in others.items()}
+            new_records = {i: with_feature(other, feature, record) for i, other in other_records.items()}
         except (UnfitError, IndexError):
             return None
-        return self._replaced(candidate, changed, rng)
+        return self._replaced(candidate, new_records, rng)
 
     def _replaced(
         self, candidate: Candidate, records: Mapping[int, object], rng: np.random.Generator
@@ -301,57 +309,61 @@ class Related:
                 base = records_of(base).put(i, record)
             except UnfitError:
                 continue
-        return self._case(base, rng, candidate.index, candidate.record) if self._fits(base) else None
+        return self._pair_at(base, rng, candidate.index, candidate.record) if self._fits(base) else None
 
     def _cut(
-        self, candidate: Candidate, here: Records, kept: Sequence[int], rng: np.random.Generator
+        self, candidate: Candidate, records: Records, kept_places: Sequence[int], rng: np.random.Generator
     ) -> Candidate | None:
         """Return the pair with some of its records alone."""
-        if candidate.index not in kept or len(kept) < self.neighbours.fewest:
+        if candidate.index not in kept_places or len(kept_places) < self.neighbours.fewest:
             return None
-        base = here.take(kept)
-        cut = self._case(base, rng, list(kept).index(candidate.index), candidate.record) if self._fits(base) else None
-        return cut if cut is None or cut.flipped == candidate.flipped else _turned(cut)
+        base = records.take(kept_places)
+        cut_pair = (
+            self._pair_at(base, rng, list(kept_places).index(candidate.index), candidate.record)
+            if self._fits(base)
+            else None
+        )
+        return cut_pair if cut_pair is None or cut_pair.flipped == candidate.flipped else _swapped(cut_pair)
 
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
-        ours, theirs = map(self.neighbours.records_of, (left, right))
+        sides = [self.neighbours.records_of(side) for side in (left, right)]
+        if self._adds_or_removes:
+            other, base = sorted(sides, key=lambda side: side.size)
+            other_key = key_of(other.data)
+            index = next(i for i in range(base.size) if key_of(base.without(i)) == other_key)
+            return Candidate(left, right, base.data, index, ..., base is sides[1])
+        keys = [[key_of(plain_record(side.record(i))) for i in range(side.size)] for side in sides]
         if not isinstance(self.relation, Relation) or not self.relation.single:
-            keys = [[key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs)]
-            index = next((i for i, (one, other) in enumerate(zip(*keys, strict=False)) if one != other), 0)
+            index = next((i for i, (key, other_key) in enumerate(zip(*keys, strict=False)) if key != other_key), 0)
             return Candidate(left, right, left, index)
-        if self._comes_and_goes:
-            base, other = (ours, theirs) if ours.size > theirs.size else (theirs, ours)
-            alike = key_of(other.data)
-            index = next(i for i in range(base.size) if key_of(base.without(i)) == alike)
-            return Candidate(left, right, base.data, index, ..., base is theirs)
-        keys = [[key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs)]
         if isinstance(left, set | frozenset):  # the record has another place there
-            index, place = (next(i for i, k in enumerate(one) if k not in other) for one, other in (keys, keys[::-1]))
+            unshared = ([key for key in keys[k] if key not in keys[1 - k]] for k in range(2))
+            index, place = (own_keys.index(lone[0]) for own_keys, lone in zip(keys, unshared, strict=True))
         else:
-            index = place = next(i for i, (one, other) in enumerate(zip(*keys, strict=True)) if one != other)
-        return Candidate(left, right, left, index, theirs.record(place))
+            index = place = next(i for i, (key, other_key) in enumerate(zip(*keys, strict=True)) if key != other_key)
+        return Candidate(left, right, left, index, sides[1].record(place))
 
     def poles(self, rng: np.random.Generator) -> list[Any]:
         """Return largest data sets of equal records at the edges of what is drawn, and others that are drawn."""
-        base, found = max(self.bases, key=lambda data: self.neighbours.records_of(data).size), list[object]()
+        base, data_sets = max(self.bases, key=lambda data: self.neighbours.records_of(data).size), list[object]()
         for record in self.extremes[:CONSTANT] if self.pool else []:
             with suppress(UnfitError, IndexError):
                 data = all_equal(base, record)
-                found += [data] if self._fits(data) else []
-        return [*found, *(self._base(rng) for _ in range(OTHERS))]
+                data_sets += [data] if self._fits(data) else []
+        return [*data_sets, *(self._base(rng) for _ in range(OTHERS))]
 
     def between(self, left: object, right: object) -> Sequence[Any]:
         """Return a way from one data set to another; none where a function says what neighbours are."""
-        known = Relation.parse("user") if self.neighbours.of_users else self.relation
-        if not isinstance(known, Relation):
+        relation = Relation.parse("user") if self.neighbours.of_users else self.relation
+        if not isinstance(relation, Relation):
             return []
-        return path_between(known, records_of(left), records_of(right), self.neighbours.fewest)
+        return path_between(relation, records_of(left), records_of(right), self.neighbours.fewest)
 
     def beside(self, left: object, right: object) -> Candidate | None:
         """Return the pair of two steps; None where they leave the domain, or are no neighbours after all."""
-        fits = key_of(left) != key_of(right) and self._fits(left) and self._fits(right)
-        return self.candidate_of(left, right) if fits and self._are_near(left, right) else None
+        is_allowed = key_of(left) != key_of(right) and self._fits(left) and self._fits(right)
+        return self.candidate_of(left, right) if is_allowed and self._are_near(left, right) else None
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
@@ -362,7 +374,7 @@ class Related:
 
     def _simpler_values(self, candidate: Candidate) -> Iterator[Candidate | None]:
         """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""
-        if not self.known.exact:
+        if not self.stats.exact:
             return
         for left, right in with_simpler_values(candidate.left, candidate.right):
             yield self.beside(left, right)
@@ -376,8 +388,8 @@ class Related:
             return False
         if not self.neighbours.of_users:
             return False  # what a function names may be drawn
-        whole, rest = (left, right) if len(self._records(left)) > len(self._records(right)) else (right, left)
-        return key_of(rest) in map(key_of, self.neighbours.neighbours_of(whole))
+        full, rest = (left, right) if len(self._records(left)) > len(self._records(right)) else (right, left)
+        return key_of(rest) in map(key_of, self.neighbours.neighbours_of(full))
 
     def _records(self, data: object) -> range:
         return range(self.neighbours.records_of(data).size)
@@ -387,39 +399,39 @@ class Related:
             if self.neighbours.of_users:
                 yield from self._of_one_user(candidate)
             for base in sorted(self.bases, key=lambda data: (len(shown(to_json(data))), shown(to_json(data))))[:12]:
-                yield from (self._case(base, rng) for _ in range(3))
+                yield from (self._pair_at(base, rng) for _ in range(3))
             return
-        here = records_of(candidate.base)
-        others = [i for i in range(here.size) if i != candidate.index]
-        for size in dict.fromkeys([0, len(others) // 4, len(others) // 2, len(others) - 1]):
-            starts = range(len(others)) if size == len(others) - 1 and size else [0]
+        records = records_of(candidate.base)
+        other_places = [i for i in range(records.size) if i != candidate.index]
+        for size in dict.fromkeys([0, len(other_places) // 4, len(other_places) // 2, len(other_places) - 1]):
+            starts = range(len(other_places)) if size == len(other_places) - 1 and size else [0]
             for start in starts:
-                others_kept = [others[(start + k) % len(others)] for k in range(max(size, 0))]
-                yield self._cut(candidate, here, sorted([*others_kept, candidate.index]), rng)
+                others_kept = [other_places[(start + k) % len(other_places)] for k in range(max(size, 0))]
+                yield self._cut(candidate, records, sorted([*others_kept, candidate.index]), rng)
         simple = sorted(self.pool, key=by_length)[:6]
         for record in simple:  # all others the same simple record
-            yield self._with(candidate, others, record, rng)
+            yield self._with(candidate, other_places, record, rng)
         for record in simple:  # a simpler difference
             yield self._with(candidate, [], None, rng, record)
         for record in simple[:3]:
             yield self._with(candidate, [candidate.index], record, rng)
-        for i in others:
+        for i in other_places:
             yield from (self._with(candidate, [i], record, rng) for record in simple[:2])
 
     def _of_one_user(self, candidate: Candidate) -> Iterator[Candidate | None]:
         """Yield the pair with fewer records of its user, and no more of others than there must be."""
-        rest, whole = sorted(map(records_of, (candidate.left, candidate.right)), key=lambda side: side.size)
-        others = [user_of(rest.record(i)) for i in range(rest.size)]
-        users = [user_of(whole.record(i)) for i in range(whole.size)]
-        mine = [i for i, user in enumerate(users) if user not in others]
-        kept = [i for i, user in enumerate(users) if user in others][: self.neighbours.fewest]
-        for many in dict.fromkeys(max(1, len(mine) * share // 4) for share in range(5)):
-            base = whole.take([*kept, *mine[:many]])
+        rest, full = sorted(map(records_of, (candidate.left, candidate.right)), key=lambda side: side.size)
+        other_users = [user_of(rest.record(i)) for i in range(rest.size)]
+        users = [user_of(full.record(i)) for i in range(full.size)]
+        user_places = [i for i, user in enumerate(users) if user not in other_users]
+        kept_places = [i for i, user in enumerate(users) if user in other_users][: self.neighbours.fewest]
+        for count in dict.fromkeys(max(1, len(user_places) * share // 4) for share in range(5)):
+            base = full.take([*kept_places, *user_places[:count]])
             if self._fits(base):
-                yield self._pair(base, whole.take(kept), 0, ..., candidate.left is rest.data)
-        for i in range(whole.size):  # one record less, of hers or of another
-            base = whole.without(i)
-            others_left = [j - (j > i) for j in range(whole.size) if j != i and j not in mine]
+                yield self._pair(base, full.take(kept_places), 0, ..., candidate.left is rest.data)
+        for i in range(full.size):  # one record less, of hers or of another
+            base = full.without(i)
+            others_left = [j - (j > i) for j in range(full.size) if j != i and j not in user_places]
             if len(others_left) >= self.neighbours.fewest and self._fits(base):
                 left_out = records_of(base).take(others_left)
                 yield self._pair(base, left_out, 0, ..., candidate.left is rest.data)
@@ -440,10 +452,12 @@ class Related:
         except UnfitError:
             return None
         differing = candidate.record if differing is ... else differing
-        changed = self._case(base, rng, candidate.index, differing) if self._fits(base) else None
-        return changed if changed is None or changed.flipped == candidate.flipped else _turned(changed)
+        changed_pair = self._pair_at(base, rng, candidate.index, differing) if self._fits(base) else None
+        if changed_pair is None or changed_pair.flipped == candidate.flipped:
+            return changed_pair
+        return _swapped(changed_pair)
 
 
-def _turned(candidate: Candidate) -> Candidate:
+def _swapped(candidate: Candidate) -> Candidate:
     """Return the pair with the worlds exchanged."""
     return replace(candidate, left=candidate.right, right=candidate.left, flipped=not candidate.flipped)

@@ -35,9 +35,9 @@ from ..play.rounds import (
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw
 from .extremes import corners, extremes
-from .mutations import Known, Mutator
+from .mutations import DataStats, Mutator
 from .neighbours import Domain, made_by
-from .related import CONSTANT, FILLED, MUTATED, OTHERS, Related
+from .related import CONSTANT, MUTATED, OTHERS, P_FILLED, Related
 from .simple_values import DIGITS, with_simpler_values
 
 #: Any round in the place of another, in both inputs.
@@ -109,14 +109,14 @@ class Checked:
     game: Game
     relation: RoundRelation | None
 
-    def first(self, many: int) -> list[Candidate]:
+    def first(self, count: int) -> list[Candidate]:
         """Return up to so many different pairs."""
-        return [self._checked(candidate) for candidate in self.space.first(many)]
+        return [self._checked(candidate) for candidate in self.space.first(count)]
 
     def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a pair like this one; None where there is none."""
-        changed = self.space.changed(candidate, rng)
-        return None if changed is None else self._checked(changed)
+        new_candidate = self.space.changed(candidate, rng)
+        return None if new_candidate is None else self._checked(new_candidate)
 
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here."""
@@ -158,7 +158,7 @@ class SequencePairs:
     examples : sequence of sequences
         What the rounds are taken from.
     exact : bool
-        Whether `allows` tells of any numbers if they fit: see `Known`.
+        Whether `allows` tells of any numbers if they fit: see `DataStats`.
     """
 
     def __init__(
@@ -186,20 +186,20 @@ class SequencePairs:
         self.kinds = [edges[:FEW], _varied(self.simple)[:FEW], edges, self.pool]
         sizes = list(map(len, self.bases))
         self.fewest = min(sizes)
-        named = list({key_of(round_): round_ for base in self.bases for round_ in base}.values())
-        self.known = Known.of(self.bases, named, sizes, exact=exact, mixes=exact)
-        self.mutator = Mutator(self.known)
+        labelled_rounds = list({key_of(round_): round_ for base in self.bases for round_ in base}.values())
+        self.stats = DataStats.of(self.bases, labelled_rounds, sizes, exact=exact, mixes=exact)
+        self.mutator = Mutator(self.stats)
         self.rng = np.random.default_rng([seed, 1])
 
-    def first(self, many: int) -> list[Candidate]:
+    def first(self, count: int) -> list[Candidate]:
         """Return up to so many different pairs."""
-        candidates = several(lambda: self._any(self._base(self.rng), self.rng), many)
-        known = {one.key: one for one in [*self._beside_one(), *candidates]}
-        candidates = list(known.values())[:many]
+        candidates = several(lambda: self._any(self._base(self.rng), self.rng), count)
+        candidates_by_key = {candidate.key: candidate for candidate in [*self._beside_one(), *candidates]}
+        candidates = list(candidates_by_key.values())[:count]
         if not candidates:
-            such = shown(to_json(self.bases[0]))[:80]
-            none = f"{self.relation.name} makes no two inputs that differ before the last loss"
-            raise ValueError(f"{none} of what the strategy draws, such as {such}")
+            example = shown(to_json(self.bases[0]))[:80]
+            problem = f"{self.relation.name} makes no two inputs that differ before the last loss"
+            raise ValueError(f"{problem} of what the strategy draws, such as {example}")
         return candidates
 
     def _beside_one(self) -> Iterator[Candidate]:
@@ -210,16 +210,16 @@ class SequencePairs:
         vectors = [row for row in map(losses_of, self.pool) if isinstance(row, list)]
         rows = [row for row in vectors if len(row) == len(vectors[0])]
         uneven = sorted((row for row in rows if len(set(row)) > 1), key=lambda row: min(row) - max(row))
-        if not self.known.exact or not uneven:
+        if not self.stats.exact or not uneven:
             return
         longest = max(self.bases, key=len)
         high, low = (edge(rows, axis=0).tolist() for edge in (np.max, np.min))
         against = next((row for row in uneven if np.argmin(row) != np.argmin(uneven[0])), uneven[-1])
         for row in (uneven[0], against):
-            small = [LOSSES.put(mine, [SMALL * x for x in row]) for mine in longest]
+            small_rounds = [LOSSES.put(round_, [SMALL * x for x in row]) for round_ in longest]
             for t in (0, len(longest) // 8):
-                left, right = list(small), list(small)
-                left[t] = LOSSES.put(small[t], high)
+                left, right = list(small_rounds), list(small_rounds)
+                left[t] = LOSSES.put(small_rounds[t], high)
                 right[t] = self.relation.put(left[t], low)
                 if (pair := self.beside(left, right)) is not None:
                     yield pair
@@ -236,9 +236,9 @@ class SequencePairs:
         if rng.random() < MUTATED:
             base = self._mutated(base, rng)
         places = self.relation.places(base, _chooser(rng))
-        if rng.random() < FILLED:
-            others = self._round(rng)
-            base = [round_ if t in places else self._put(round_, others) for t, round_ in enumerate(base)]
+        if rng.random() < P_FILLED:
+            filler = self._round(rng)
+            base = [round_ if t in places else self._put(round_, filler) for t, round_ in enumerate(base)]
         if rng.random() < 0.5:
             mine, other = self._round(rng), self._round(rng)
             return self._alike(base, places, mine, other)
@@ -249,31 +249,31 @@ class SequencePairs:
 
     def _mutated(self, base: list[Round], rng: np.random.Generator) -> list[Round]:
         """Return a sequence as mutations change it, where it can be told to the learner then."""
-        changed = self.mutator.mutated(base, rng)
+        mutated = self.mutator.mutated(base, rng)
         try:
-            return self.game.read(changed) if self.allows(changed) else base
+            return self.game.read(mutated) if self.allows(mutated) else base
         except ValueError:
             return base
 
-    def _alike(self, base: list[Round], places: Sequence[int], mine: Round | None, other: Round) -> Candidate | None:
+    def _alike(self, base: list[Round], places: Sequence[int], round_: Round | None, other: Round) -> Candidate | None:
         """Return the pair whose differing rounds are alike in each world; in the left one as they were, if None."""
         left, right = list(base), list(base)
         for t in places:
-            left[t] = left[t] if mine is None else self._put(left[t], mine)
+            left[t] = left[t] if round_ is None else self._put(left[t], round_)
             right[t] = self.relation.put(left[t], other)
         return self._case(left, right)
 
     @staticmethod
-    def _put(mine: Round, other: Round) -> Round:
+    def _put(round_: Round, other: Round) -> Round:
         """Return a round with all of another's data, in both worlds; whose it is stays."""
-        return REPLACE.put(mine, other)
+        return REPLACE.put(round_, other)
 
     def _case(self, left: list[Round], right: list[Round]) -> Candidate | None:
         """Return the pair, where both are in the domain and differ before the end: of one round there is no before."""
         if len(left) > 1 and not self.publication and shows_nothing(left, right):
             return None
-        fits = key_of(left) != key_of(right) and self.allows(left) and self.allows(right)
-        return SequenceCandidate(left, right, left) if fits else None
+        is_allowed = key_of(left) != key_of(right) and self.allows(left) and self.allows(right)
+        return SequenceCandidate(left, right, left) if is_allowed else None
 
     def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a pair that differs from this one in what differs, in its other rounds, or in which it has."""
@@ -281,32 +281,32 @@ class SequencePairs:
 
     def _changed(self, candidate: SequenceCandidate, rng: np.random.Generator) -> Candidate | None:
         places, turn = candidate.places, int(rng.integers(16))
-        others = [t for t in range(len(candidate.left)) if t not in places]
+        other_places = [t for t in range(len(candidate.left)) if t not in places]
         if turn == 0:
             return self._alike(candidate.left, places, None, self._round(rng))
         if turn > 7:  # in half of the cases: the rounds changed by what they are made of, but for those that differ
-            changed = self._mutated(candidate.left, rng)
-            if len(changed) == len(candidate.left):
+            mutated = self._mutated(candidate.left, rng)
+            if len(mutated) == len(candidate.left):
                 worlds = [
-                    [side[t] if t in places else one for t, one in enumerate(changed)]
+                    [side[t] if t in places else round_ for t, round_ in enumerate(mutated)]
                     for side in (candidate.left, candidate.right)
                 ]
                 return self._case(*worlds)
-            now = self.relation.places(changed, _chooser(rng))
-            return self._alike(changed, now, candidate.left[places[0]], candidate.right[places[0]])
+            places_now = self.relation.places(mutated, _chooser(rng))
+            return self._alike(mutated, places_now, candidate.left[places[0]], candidate.right[places[0]])
         if turn == 1:  # the worlds exchanged
             return self._case(candidate.right, candidate.left)
         if turn in (2, 3):
             return self._alike(candidate.left, places, self._round(rng), self._round(rng))
         if turn == 4:  # what differs, in other places of other data
             base = self._base(rng)
-            now = self.relation.places(base, _chooser(rng))
-            return self._alike(base, now, candidate.left[places[0]], candidate.right[places[0]])
+            places_now = self.relation.places(base, _chooser(rng))
+            return self._alike(base, places_now, candidate.left[places[0]], candidate.right[places[0]])
         if turn == 5:  # fewer rounds
-            return self._cut(candidate, [t for t in others if rng.random() < 0.5])
+            return self._cut(candidate, [t for t in other_places if rng.random() < 0.5])
         if turn == 6:  # all other rounds alike
-            return self._with(candidate, others, repeat(self._round(rng)))
-        replaced = [t for t in others if rng.random() < 0.5]
+            return self._with(candidate, other_places, repeat(self._round(rng)))
+        replaced = [t for t in other_places if rng.random() < 0.5]
         return self._with(candidate, replaced, (self._round(rng) for _ in replaced))
 
     def _with(self, candidate: SequenceCandidate, places: Sequence[int], rounds: Iterable[Round]) -> Candidate | None:
@@ -316,17 +316,17 @@ class SequencePairs:
             left[t] = right[t] = self._put(left[t], other)
         return self._case(left, right)
 
-    def _cut(self, candidate: SequenceCandidate, others: Sequence[int]) -> Candidate | None:
+    def _cut(self, candidate: SequenceCandidate, other_places: Sequence[int]) -> Candidate | None:
         """Return the pair with some of its other rounds alone."""
-        kept = sorted([*others, *candidate.places])
-        if len(kept) < self.fewest:
+        kept_places = sorted([*other_places, *candidate.places])
+        if len(kept_places) < self.fewest:
             return None
-        return self._case([candidate.left[t] for t in kept], [candidate.right[t] for t in kept])
+        return self._case([candidate.left[t] for t in kept_places], [candidate.right[t] for t in kept_places])
 
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
-        own = as_sequence(left)
-        return SequenceCandidate(own, as_sequence(right), own)
+        sequence = as_sequence(left)
+        return SequenceCandidate(sequence, as_sequence(right), sequence)
 
     def poles(self, rng: np.random.Generator) -> list[Any]:
         """Return longest sequences of equal rounds, and others that are drawn."""
@@ -334,10 +334,10 @@ class SequencePairs:
         rounds = dict.fromkeys(map(key_of, [*self.kinds[0], *self.kinds[1]]))
         pool = {key_of(round_): round_ for round_ in self.pool}
         equal = ([self._put(mine, pool[key]) for mine in longest] for key in list(rounds)[:CONSTANT])
-        others = [base for base in self.bases if len(base) == len(longest)]
+        longest_bases = [base for base in self.bases if len(base) == len(longest)]
         return [
             *(data for data in equal if self.allows(data)),
-            *(others[int(rng.integers(len(others)))] for _ in range(OTHERS)),
+            *(longest_bases[int(rng.integers(len(longest_bases)))] for _ in range(OTHERS)),
         ]
 
     def between(self, left: list[Round], right: list[Round]) -> Sequence[Any]:
@@ -348,15 +348,17 @@ class SequencePairs:
         if isinstance(relation, Distance):
             end = [LOSSES.put(round_, other) for round_, other in zip(left, right, strict=True)]
             return line(relation, to_json(left), to_json(end), from_json)
-        steps, apart = [left], differing(left, right)
-        for here in groups(
-            len(apart), relation.limit, lambda i: user_of(left[apart[i]]) if self.relation.labelled else None
+        steps, differing_places = [left], differing(left, right)
+        for group in groups(
+            len(differing_places),
+            relation.limit,
+            lambda i: user_of(left[differing_places[i]]) if self.relation.labelled else None,
         ):
-            places = [apart[i] for i in here]
+            places = [differing_places[i] for i in group]
             stages = (relation.stages(ROUND_PARTS, steps[-1][t], right[t]) for t in places)
-            for changed in zip(*stages, strict=True):
-                now = dict(zip(places, changed, strict=True))
-                steps.append([now.get(t, round_) for t, round_ in enumerate(steps[-1])])
+            for rounds in zip(*stages, strict=True):
+                changed_rounds = dict(zip(places, rounds, strict=True))
+                steps.append([changed_rounds.get(t, round_) for t, round_ in enumerate(steps[-1])])
         return steps
 
     def beside(self, left: list[Round], right: list[Round]) -> Candidate | None:
@@ -370,35 +372,35 @@ class SequencePairs:
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
-        own = _own(candidate)
-        values = self._simpler_values(own)
-        return cheaper(chain(islice(values, len(DIGITS)), self._simpler(own), values), candidate)
+        of_sequences = _own(candidate)
+        values = self._simpler_values(of_sequences)
+        return cheaper(chain(islice(values, len(DIGITS)), self._simpler(of_sequences), values), candidate)
 
     def _simpler_values(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
         """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""
-        for left, right in with_simpler_values(candidate.left, candidate.right) if self.known.exact else ():
+        for left, right in with_simpler_values(candidate.left, candidate.right) if self.stats.exact else ():
             yield self.beside(left, right)
 
     def _simpler(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
         places = candidate.places
-        others = [t for t in range(len(candidate.left)) if t not in places]
-        for kept in [*([t] for t in places), *([s for s in places if s != t] for t in places)]:
-            if len(kept) < len(places):
-                right = [candidate.right[t] if t in kept else round_ for t, round_ in enumerate(candidate.left)]
+        other_places = [t for t in range(len(candidate.left)) if t not in places]
+        for kept_places in [*([t] for t in places), *([s for s in places if s != t] for t in places)]:
+            if len(kept_places) < len(places):
+                right = [candidate.right[t] if t in kept_places else round_ for t, round_ in enumerate(candidate.left)]
                 yield self._case(candidate.left, right)
-        after = [t for t in others if t > places[0]]  # a learner shows what it was told later
-        for size in dict.fromkeys([0, 1, len(others) // 4, len(others) // 2, len(others) - 1]):
-            if 0 <= size < len(others):
-                yield self._cut(candidate, after[:size])
-                yield self._cut(candidate, others[:size])
+        later_places = [t for t in other_places if t > places[0]]  # a learner shows what it was told later
+        for size in dict.fromkeys([0, 1, len(other_places) // 4, len(other_places) // 2, len(other_places) - 1]):
+            if 0 <= size < len(other_places):
+                yield self._cut(candidate, later_places[:size])
+                yield self._cut(candidate, other_places[:size])
         simple = self.simple[:SIMPLE]
         for round_ in simple:  # all others the same simple round
-            yield self._with(candidate, others, repeat(round_))
-        for one in simple[:4]:  # a simpler difference
-            yield from (self._alike(candidate.left, places, one, other) for other in simple[:4])
+            yield self._with(candidate, other_places, repeat(round_))
+        for round_ in simple[:4]:  # a simpler difference
+            yield from (self._alike(candidate.left, places, round_, other) for other in simple[:4])
         for round_ in simple:
             yield self._alike(candidate.left, places, None, round_)
-            yield from (self._with(candidate, [t], [round_]) for t in others)
+            yield from (self._with(candidate, [t], [round_]) for t in other_places)
 
 
 def _own(candidate: Candidate) -> SequenceCandidate:
@@ -425,7 +427,7 @@ def _varied(rounds: Sequence[Round]) -> list[Round]:
 
 
 def _chooser(rng: np.random.Generator) -> Choose:
-    return lambda many: int(rng.integers(many))
+    return lambda count: int(rng.integers(count))
 
 
 def _length(round_: Round) -> tuple[int, str]:

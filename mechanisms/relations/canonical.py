@@ -116,8 +116,8 @@ class Canonical:
 
     def opened(self, other: Canonical) -> Canonical:
         """Return a table as its items, where the other is no table: without some of its items a mapping may be one."""
-        same = {"table": "dictionary", "tuple": "tuple"}.get(self.kind)
-        return _opened(self.form) if self.parts and same == other.kind and not other.parts else self
+        kind_as_items = {"table": "dictionary", "tuple": "tuple"}.get(self.kind)
+        return _opened(self.form) if self.parts and kind_as_items == other.kind and not other.parts else self
 
     def frame_fault(self, other: Canonical) -> str:
         """Return what differs that is no record."""
@@ -361,10 +361,10 @@ def is_zero_of(other: Any, record: Any, data: Canonical, *, of_user: bool = Fals
 
 def feature_fault(record: Any, other: Any) -> str:
     """Return why two records differ in more than one feature; nothing where they do not."""
-    (frame, features), (other_frame, others) = _features(record), _features(other)
-    if frame != other_frame or len(features) != len(others):
+    (frame, features), (other_frame, other_features) = _features(record), _features(other)
+    if frame != other_frame or len(features) != len(other_features):
         return f"the records have other features: {_short(record)} and {_short(other)}"
-    several = sum(a != b for a, b in zip(features, others, strict=True)) > 1
+    several = sum(a != b for a, b in zip(features, other_features, strict=True)) > 1
     return "the record differs in several features" if several else ""
 
 

@@ -62,7 +62,7 @@ class Distance(Relation):
         """Return the norm of moves."""
 
     @abstractmethod
-    def width(self, count: int, whole: bool, rng: np.random.Generator) -> int:
+    def width(self, count: int, are_whole: bool, rng: np.random.Generator) -> int:
         """Return how many of so many numbers move; `whole` if all of them are whole."""
 
     def min_width(self, widest: Decimal) -> int:
@@ -113,22 +113,22 @@ class Distance(Relation):
             kind = UnfitError if "$float" in repr(form) else RelationError  # others may be finite
             raise kind(f"{self} needs numbers in the data, got {records.data!r:.80}")
         edges = [drawing.ranges.get(kind_of(path), (number, number)) for path, number in paths]
-        whole = [is_whole(form, path) for path, _ in paths]
-        steps = self._steps(whole, [high - low for low, high in edges], rng)
+        are_whole = [is_whole(form, path) for path, _ in paths]
+        steps = self._steps(are_whole, [high - low for low, high in edges], rng)
         start = {
             path: SHORT.plus(number) if step % 1 else number for (path, number), step in zip(paths, steps, strict=True)
         }
         if not drawing.still and rng.random() < P_AT_EDGES:
             for (path, number), step, (low, high) in zip(paths, steps, edges, strict=True):
                 start[path] = low if step > 0 else high if step < 0 else number
-        moved = {path: start[path] + step for (path, _), step in zip(paths, steps, strict=True)}
+        moved_numbers = {path: start[path] + step for (path, _), step in zip(paths, steps, strict=True)}
         base = form if all(start[path] == number for path, number in paths) else with_numbers(form, start)
-        other = with_numbers(form, moved)
+        other = with_numbers(form, moved_numbers)
         if self.form_fault(base, other):
             raise UnfitError("the numbers cannot move so")
         return records.read(base), records.read(other)
 
-    def _steps(self, whole: Sequence[bool], reach: Sequence[Decimal], rng: np.random.Generator) -> list[Decimal]:
+    def _steps(self, are_whole: Sequence[bool], reach: Sequence[Decimal], rng: np.random.Generator) -> list[Decimal]:
         """Return how far each number moves: together the largest distance, or the largest that they reach.
 
         Parameters
@@ -138,8 +138,8 @@ class Distance(Relation):
         reach : sequence of Decimal
             How far each can move in all; 0 where that is not known.
         """
-        count, distance = len(whole), Decimal(self.distance)
-        width = self.width(count, all(whole), rng)
+        count, distance = len(are_whole), Decimal(self.distance)
+        width = self.width(count, all(are_whole), rng)
         if (widest := max(reach)) and distance > widest:  # one number does not reach so far
             width = min(count, max(width, self.min_width(widest)))
         places = [int(i) for i in rng.permutation(count)[:width]]
@@ -155,7 +155,7 @@ class Distance(Relation):
         steps = [Decimal(0)] * count
         for i, sign in zip(places, signs, strict=True):
             step = min(length, reach[i] or length)
-            steps[i] = flip * sign * (Decimal(math.floor(step)) if whole[i] else step)
+            steps[i] = flip * sign * (Decimal(math.floor(step)) if are_whole[i] else step)
         return steps
 
 
@@ -168,7 +168,7 @@ class L1(Distance):
         """Return the sum."""
         return sum(moves, Decimal(0))
 
-    def width(self, count: int, whole: bool, rng: np.random.Generator) -> int:
+    def width(self, count: int, are_whole: bool, rng: np.random.Generator) -> int:
         """Return one, which moves by the whole distance."""
         return 1
 
@@ -189,11 +189,11 @@ class L2(Distance):
             squares = EXACT.fma(move, move, squares)
         return EXACT.sqrt(squares)
 
-    def width(self, count: int, whole: bool, rng: np.random.Generator) -> int:
+    def width(self, count: int, are_whole: bool, rng: np.random.Generator) -> int:
         """Return one, or several: of whole numbers so many as move by 1 each."""
         if rng.random() < 1 / 3 or count == 1:
             return 1
-        if whole:
+        if are_whole:
             return max(1, min(count, int(Decimal(self.distance) * Decimal(self.distance))))
         return int(rng.integers(2, count + 1)) if rng.random() < 0.5 else count
 
@@ -211,6 +211,6 @@ class LInfinity(Distance):
         """Return the largest."""
         return max(moves, default=Decimal(0))
 
-    def width(self, count: int, whole: bool, rng: np.random.Generator) -> int:
+    def width(self, count: int, are_whole: bool, rng: np.random.Generator) -> int:
         """Return one, or all of them."""
         return 1 if rng.random() < 1 / 3 else count

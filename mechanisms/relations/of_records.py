@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Replace(Relation):
     """A record, or up to K, is another one; of a learner, a round."""
 
-    name, for_rounds, counted = "replace", True, True
+    name, for_rounds, takes_count = "replace", True, True
     data_text, rounds_text = "{records} replaced", "{rounds} replaced"
 
     @property
@@ -54,7 +54,7 @@ class ZeroOut(Relation):
 class AddRemove(Relation):
     """A record, or up to K, is there or not."""
 
-    name, counted, removes, data_text = "add-remove", True, True, "{records} added or removed"
+    name, takes_count, removes, data_text = "add-remove", True, True, "{records} added or removed"
 
     @property
     def single(self) -> bool:
@@ -94,8 +94,8 @@ class SubstituteFeature(Relation):
 
     def record_fault(self, left: Canonical, right: Canonical, places: Sequence[int]) -> str:
         """Return why the record that differs does not differ in one feature alone."""
-        at = places[0]
-        return super().record_fault(left, right, places) or feature_fault(left.records[at], right.records[at])
+        index = places[0]
+        return super().record_fault(left, right, places) or feature_fault(left.records[index], right.records[index])
 
     def change(self, parts: Parts, record: Any, other: Any, choose: Choose) -> Any:
         """Return the record with any one feature of the other."""
@@ -127,17 +127,17 @@ def removal_fault(relation: Relation, left: Canonical, right: Canonical) -> str:
     if fault := left.frame_fault(right):
         return fault
     labelled = not (left.unlabelled and right.unlabelled)
-    whole, subset = sorted((left, right), key=lambda side: -len(side.records))
-    keys, kept_keys = ([side.key(i, labelled=labelled) for i in range(len(side.records))] for side in (whole, subset))
-    removed, at = [], 0
+    full, subset = sorted((left, right), key=lambda side: -len(side.records))
+    keys, kept_keys = ([side.key(i, labelled=labelled) for i in range(len(side.records))] for side in (full, subset))
+    removed, index = [], 0
     for i, key in enumerate(keys):
-        if at < len(kept_keys) and key == kept_keys[at]:
-            at += 1
+        if index < len(kept_keys) and key == kept_keys[index]:
+            index += 1
         else:
             removed.append(i)
-    if at < len(kept_keys):
+    if index < len(kept_keys):
         return "one side is not the other with records removed"
-    return relation.record_fault(whole, subset, removed) if removed else ""
+    return relation.record_fault(full, subset, removed) if removed else ""
 
 
 def without(records: Records, places: Sequence[int], drawing: Drawing) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class OfUser(Relation):
     """A relation of one user's records; with K, of a user who has at most so many."""
 
-    for_rounds, counted, of_users = True, True, True
+    for_rounds, takes_count, of_users = True, True, True
     limit: int | None = None
 
     def record_fault(self, left: Canonical, right: Canonical, places: Sequence[int]) -> str:
@@ -36,7 +36,7 @@ class OfUser(Relation):
         return ""
 
     def binds(self, data: Canonical) -> bool:
-        """Return whether the records must say whose they are: of counted rounds they need not."""
+        """Return whether the records must say whose they are: of rounds that are counted they need not."""
         return data.noun == "record" or self.limit is None
 
     def change(self, parts: Parts, record: Any, other: Any, choose: Choose) -> Any:
@@ -50,9 +50,9 @@ class OfUser(Relation):
     def places(self, records: Records, rng: np.random.Generator, drawing: Drawing) -> tuple[Records, Sequence[int]]:
         """Return the records, some of which may now be the same user's, and the places of all of hers."""
         if not drawing.still and rng.random() < P_EQUAL:  # her share is what the relation protects
-            others = [i for i in range(records.size) if rng.random() < rng.random()]
+            other_places = [i for i in range(records.size) if rng.random() < rng.random()]
             owner = records.record(drawing.index)
-            records = put_all(records, {i: records.with_user_of(owner, records.record(i)) for i in others})
+            records = put_all(records, {i: records.with_user_of(owner, records.record(i)) for i in other_places})
         users = [records.user_of(records.record(i)) for i in range(records.size)]
         return records, [i for i, user in enumerate(users) if user == users[drawing.index]]
 

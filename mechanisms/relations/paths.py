@@ -24,10 +24,14 @@ _MAX_STEPS = 2**62
 
 def groups(size: int, limit: int | None, user: Callable[[int], Hashable]) -> list[list[int]]:
     """Return the places that change together: all or up to so many, and those of one user."""
-    own: dict[Hashable, list[int]] = {}
+    places_by_user: dict[Hashable, list[int]] = {}
     for i in range(size):
-        own.setdefault(user(i), []).append(i)
-    return [places[i : i + (limit or size)] for places in own.values() for i in range(0, len(places), limit or size)]
+        places_by_user.setdefault(user(i), []).append(i)
+    return [
+        places[i : i + (limit or size)]
+        for places in places_by_user.values()
+        for i in range(0, len(places), limit or size)
+    ]
 
 
 def path_between(relation: Relation, start: Records, end: Records, min_size: int) -> Sequence[Any]:
@@ -51,9 +55,9 @@ def _groups_of(relation: Relation, records: Records) -> list[list[int]]:
 
 def _fewer(relation: Relation, records: Records) -> Iterator[Any]:
     """Yield data with fewer and fewer records, down to none."""
-    together = _groups_of(relation, records)
-    for count in range(len(together), -1, -1):
-        yield records.take(sorted(chain.from_iterable(together[:count])))
+    group_list = _groups_of(relation, records)
+    for count in range(len(group_list), -1, -1):
+        yield records.take(sorted(chain.from_iterable(group_list[:count])))
 
 
 def _replaced(relation: Relation, start: Records, end: Records) -> Iterator[Any]:
@@ -63,8 +67,8 @@ def _replaced(relation: Relation, start: Records, end: Records) -> Iterator[Any]
     with suppress(UnfitError, TypeError, AttributeError, IndexError):  # a record of another form
         for places in _groups_of(relation, start):
             stages = (relation.stages(start, start.record(i), end.record(i)) for i in places)
-            for changed in zip(*stages, strict=True):
-                records = put_all(records, dict(zip(places, changed, strict=True)))
+            for new_records in zip(*stages, strict=True):
+                records = put_all(records, dict(zip(places, new_records, strict=True)))
                 yield records.data
 
 
@@ -78,16 +82,16 @@ class _Move(NamedTuple):
     steps: int
 
     @classmethod
-    def of(cls, path: Path, start: Decimal, end: Decimal, distance: Decimal, whole: bool) -> _Move:
-        first = start if whole else _DIGITS.plus(start)
+    def of(cls, path: Path, start: Decimal, end: Decimal, distance: Decimal, is_int: bool) -> _Move:
+        first = start if is_int else _DIGITS.plus(start)
         steps = int((abs(end - first) / distance).to_integral_value(ROUND_CEILING))
-        return cls(path, start, end, distance.copy_sign(end - first), steps + (not whole))
+        return cls(path, start, end, distance.copy_sign(end - first), steps + (not is_int))
 
-    def at(self, step: int, whole: bool) -> Decimal:
+    def at(self, step: int, is_int: bool) -> Decimal:
         """Return the number after a step."""
         if step in (0, self.steps):
             return self.end if step else self.start
-        return self.start + step * self.step if whole else _DIGITS.plus(self.start) + (step - 1) * self.step
+        return self.start + step * self.step if is_int else _DIGITS.plus(self.start) + (step - 1) * self.step
 
 
 @dataclass(frozen=True)
@@ -118,11 +122,11 @@ def line(relation: Distance, start: Any, end: Any, read: Callable[[Any], Any]) -
         return []
     moves = []
     for path in numbers:
-        whole = is_whole(start, path)
+        is_int = is_whole(start, path)
         distance = Decimal(relation.distance)
-        distance = distance.to_integral_value(ROUND_DOWN) if whole else distance
+        distance = distance.to_integral_value(ROUND_DOWN) if is_int else distance
         if numbers[path] != last[path]:
             if not distance:  # a whole number cannot move by less than 1
                 return []
-            moves.append(_Move.of(path, numbers[path], last[path], distance, whole))
+            moves.append(_Move.of(path, numbers[path], last[path], distance, is_int))
     return _Line(start, moves, read) if sum(move.steps for move in moves) < _MAX_STEPS else []

@@ -35,7 +35,7 @@ class Relation(ABC):
         The word of command line, plan and Python, without its number: `replace` of `replace:3`.
     for_data, for_rounds : bool
         Whether it applies to the data of mechanisms, and to the rounds of learners.
-    counted : bool
+    takes_count : bool
         Whether it may name how many records change, as in `replace:3`.
     removes : bool
         Whether one input has records that the other lacks.
@@ -60,7 +60,7 @@ class Relation(ABC):
     number: ClassVar[str] = ""
     for_data: ClassVar[bool] = True
     for_rounds: ClassVar[bool] = False
-    counted: ClassVar[bool] = False
+    takes_count: ClassVar[bool] = False
     removes: ClassVar[bool] = False
     of_users: ClassVar[bool] = False
     losses_alone: ClassVar[bool] = False
@@ -93,7 +93,7 @@ class Relation(ABC):
         if number is None:
             return cls()
         text = f"{cls.name}:{number}"
-        if not cls.counted:
+        if not cls.takes_count:
             raise must_be("neighbours", f"{cls.name} without a number", text, RelationError)
         if not re.fullmatch(r"[1-9]\d*", number, re.ASCII) or int(number) > MAX_COUNT:
             raise must_be("neighbours", f"{cls.name}:K with a whole number from 1 to {MAX_COUNT}", text, RelationError)
@@ -200,10 +200,10 @@ class Relation(ABC):
 
     def places(self, records: Records, rng: np.random.Generator, drawing: Drawing) -> tuple[Records, Sequence[int]]:
         """Return the records, or others like them, and the places that change together."""
-        others = [i for i in range(records.size) if i != drawing.index]
-        max_count = min((self.limit or 1) - 1, len(others))
+        other_places = [i for i in range(records.size) if i != drawing.index]
+        max_count = min((self.limit or 1) - 1, len(other_places))
         count = max_count if rng.random() < P_EQUAL else int(rng.integers(max_count + 1))
-        return records, sorted([drawing.index, *(int(i) for i in rng.permutation(others)[:count])])
+        return records, sorted([drawing.index, *(int(i) for i in rng.permutation(other_places)[:count])])
 
     def new_records(
         self, records: Records, places: Sequence[int], rng: np.random.Generator, drawing: Drawing

@@ -13,7 +13,7 @@ from overclaim.audit.spaces import mutations
 from overclaim.audit.spaces.candidates import Candidate
 from overclaim.audit.spaces.changes import check_near
 from overclaim.audit.spaces.extremes import corners
-from overclaim.audit.spaces.mutations import LIMITS, OF_NUMBERS, OF_RECORDS, Known, Mutator
+from overclaim.audit.spaces.mutations import LIMITS, OF_NUMBERS, OF_RECORDS, DataStats, Mutator
 from overclaim.audit.spaces.neighbours import made_by, neighbours
 from overclaim.audit.spaces.records import records_of
 from overclaim.audit.spaces.related import space_of
@@ -42,7 +42,7 @@ def array(items, low, high):
 
 
 def known(*, exact=True, most=8):
-    return Known.of([ROWS], POOL, [2, most], exact=exact)
+    return DataStats.of([ROWS], POOL, [2, most], exact=exact)
 
 
 def results(mutation, data=ROWS, many=40, **facts):
@@ -93,7 +93,7 @@ def test_a_mutation_makes_what_its_name_says(mutation):
 
 def test_sums_come_to_the_limits_of_types_that_hold_the_numbers():
     amounts = [0, 5, 2000000000]
-    seen, rng = Known.of([amounts], amounts, [3, 3], exact=True), np.random.default_rng(1)
+    seen, rng = DataStats.of([amounts], amounts, [3, 3], exact=True), np.random.default_rng(1)
     made = [mutations.sum_at_a_limit(records_of(amounts), seen, rng) for _ in range(200)]
     limits = [2**24, 2**31, 2**32]  # the second holds every amount, the first all whole ones below it
     assert {sum(data) for data in made} == {limit + more for limit in limits for more in (-1, 0, 1)}
@@ -103,7 +103,7 @@ def test_sums_come_to_the_limits_of_types_that_hold_the_numbers():
 @pytest.mark.parametrize("limit", [2**8, 2**16, 2**24])
 def test_numbers_come_to_the_limits_of_types(limit):
     amounts = [0, 5, 2000000000]
-    seen, rng = Known.of([amounts], amounts, [3, 3], exact=True), np.random.default_rng(1)
+    seen, rng = DataStats.of([amounts], amounts, [3, 3], exact=True), np.random.default_rng(1)
     made = [mutations.at_a_limit(records_of(amounts), seen, rng) for _ in range(200)]
     assert {limit - 1, limit, limit + 1} <= {x for data in made for x in data}
     assert Decimal(limit) in LIMITS
@@ -116,13 +116,13 @@ def test_numbers_that_nobody_drew_are_tried_only_where_the_domain_tells_which_fi
 
 @pytest.mark.parametrize(("low", "high", "limit"), [(0, 1, 256), (-1, 0, -128), (0, 1000, 2**15), (-7, 40, 256)])
 def test_there_are_as_many_whole_numbers_as_add_up_to_a_limit(low, high, limit):
-    seen, rng = Known.of([[low, high]], [low, high], [0, 3], exact=True), np.random.default_rng(0)
+    seen, rng = DataStats.of([[low, high]], [low, high], [0, 3], exact=True), np.random.default_rng(0)
     made = [mutations.sum_at_a_limit(records_of([low, high, low]), seen, rng) for _ in range(60)]
     assert {limit - 1, limit, limit + 1} <= set(map(sum, made))
     assert all(low <= x <= high for data in made for x in data)
     floats = [float(low), float(high)]
     with pytest.raises(UnfitError, match="no limit of a type"):
-        mutations.sum_at_a_limit(records_of(floats), Known.of([floats], floats, [0, 3], exact=True), rng)
+        mutations.sum_at_a_limit(records_of(floats), DataStats.of([floats], floats, [0, 3], exact=True), rng)
 
 
 def test_every_mutation_is_taken_once_before_any_comes_again(monkeypatch):
