@@ -64,7 +64,7 @@ class Candidate:
 class Space(Protocol):
     """Where pairs come from."""
 
-    def first(self, many: int) -> list[Candidate]:
+    def first(self, count: int) -> list[Candidate]:
         """Return up to so many different pairs."""
 
     def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
@@ -86,10 +86,10 @@ class Space(Protocol):
         """Yield simpler pairs, the simplest first."""
 
 
-def several(make: Callable[[], Candidate | None], many: int) -> list[Candidate]:
+def several(make: Callable[[], Candidate | None], count: int) -> list[Candidate]:
     """Return up to so many different pairs."""
     candidates: dict[str, Candidate] = {}
-    for _ in range(many):
+    for _ in range(count):
         if (candidate := another(make, candidates)) is not None:
             candidates[candidate.key] = candidate
     return list(candidates.values())
@@ -104,11 +104,11 @@ def cheaper(candidates: Iterable[Candidate | None], than: Candidate) -> Iterator
             yield other
 
 
-def another(make: Callable[[], Candidate | None], known: Container[str]) -> Candidate | None:
+def another(make: Callable[[], Candidate | None], known_keys: Container[str]) -> Candidate | None:
     """Return a pair whose key is not known, where one of some tries makes it."""
     for _ in range(TRIES):
         candidate = make()
-        if candidate is not None and candidate.key not in known:
+        if candidate is not None and candidate.key not in known_keys:
             return candidate
     return None
 
@@ -120,10 +120,10 @@ class Drawn:
     inputs: SearchStrategy[object]
     seed: int
 
-    def first(self, many: int) -> list[Candidate]:
+    def first(self, count: int) -> list[Candidate]:
         """Return up to so many different pairs."""
         candidates = []
-        for pair in draw(self.inputs, many, self.seed):
+        for pair in draw(self.inputs, count, self.seed):
             if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
                 raise must_be("inputs", "pairs (left, right), as neighbours(strategy, relation) draws", pair)
             candidates.append(Candidate(*pair))
@@ -159,5 +159,5 @@ class Drawn:
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs that were drawn."""
-        drawn = sorted(self.first(DRAWN), key=lambda other: other.cost)
-        yield from (other for other in drawn if other.cost < candidate.cost)
+        by_cost = sorted(self.first(DRAWN), key=lambda other: other.cost)
+        yield from (other for other in by_cost if other.cost < candidate.cost)

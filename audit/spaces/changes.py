@@ -72,5 +72,5 @@ def check_some_relation(left: object, right: object) -> None:
     """Raise ValueError where two inputs of a mechanism are neighbours by no relation: in more than their records."""
     sides = [Canonical.whatever(to_json(side)) for side in (left, right)]
     if fault := sides[0].opened(sides[1]).frame_fault(sides[1].opened(sides[0])):
-        own = "--neighbours FILE.py:NAME names a relation of your own"
-        raise hinted(ValueError(f"the two inputs are no neighbours by any relation: {fault}"), own)
+        cure = "--neighbours FILE.py:NAME names a relation of your own"
+        raise hinted(ValueError(f"the two inputs are no neighbours by any relation: {fault}"), cure)

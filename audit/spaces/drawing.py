@@ -41,19 +41,19 @@ def import_hypothesis() -> ModuleType:
     return hypothesis
 
 
-def is_strategy(thing: object) -> TypeGuard[SearchStrategy[object]]:
+def is_strategy(strategy: object) -> TypeGuard[SearchStrategy[object]]:
     """Tell whether something is a Hypothesis strategy."""
-    return isinstance(thing, import_hypothesis().strategies.SearchStrategy)
+    return isinstance(strategy, import_hypothesis().strategies.SearchStrategy)
 
 
-def check_strategy(thing: object) -> SearchStrategy[object]:
+def check_strategy(strategy: object) -> SearchStrategy[object]:
     """Return what is a Hypothesis strategy; raise ValueError for anything else."""
-    if not is_strategy(thing):
-        raise must_be("inputs", "a Hypothesis strategy, as in st.lists(st.floats(0, 1))", thing)
-    return thing
+    if not is_strategy(strategy):
+        raise must_be("inputs", "a Hypothesis strategy, as in st.lists(st.floats(0, 1))", strategy)
+    return strategy
 
 
-def draw(strategy: SearchStrategy[T], many: int, seed: int) -> list[T]:
+def draw(strategy: SearchStrategy[T], count: int, seed: int) -> list[T]:
     """Return up to so many draws of a strategy, the same for the same seed.
 
     Raises
@@ -63,13 +63,13 @@ def draw(strategy: SearchStrategy[T], many: int, seed: int) -> list[T]:
     LearnerError
         If code of the user's in it raises.
     """
-    hypothesis, drawn = import_hypothesis(), list[T]()
+    hypothesis, examples = import_hypothesis(), list[T]()
 
     @hypothesis.seed(seed)
-    @_settings(many, "generate")
+    @_settings(count, "generate")
     @hypothesis.given(strategy)
     def collect(data: T) -> None:
-        drawn.append(data)
+        examples.append(data)
 
     with _alone():
         try:
@@ -78,9 +78,9 @@ def draw(strategy: SearchStrategy[T], many: int, seed: int) -> list[T]:
             pass
         except Exception as error:
             _explain(error)
-    if not drawn:
+    if not examples:
         raise ValueError("nothing fits the strategy of inputs: not one example was drawn")
-    return drawn
+    return examples
 
 
 def simplest(strategy: SearchStrategy[T]) -> T:
@@ -107,10 +107,10 @@ def _explain(error: Exception) -> NoReturn:
     raise raised("drawing inputs", error) from error
 
 
-def _settings(many: int, *phases: str) -> Any:
+def _settings(count: int, *phases: str) -> Any:
     hypothesis = import_hypothesis()
     return hypothesis.settings(
-        max_examples=many,
+        max_examples=count,
         database=None,
         deadline=None,
         derandomize=False,
@@ -126,18 +126,18 @@ def _alone() -> Iterator[None]:
     providers: Any = None
     with suppress(ImportError):
         providers = import_module("hypothesis.internal.conjecture.providers")
-    known = getattr(providers, "_get_local_constants", None)
+    local_constants = getattr(providers, "_get_local_constants", None)
     none = getattr(providers, "Constants", None)
     with warnings.catch_warnings(), _storage_elsewhere():
         warnings.simplefilter("ignore")  # Hypothesis shows its warnings in users' own tests
         try:
-            if known is not None and none is not None:
+            if local_constants is not None and none is not None:
                 providers._get_local_constants = none
                 _forget(providers)
             yield
         finally:
-            if known is not None:
-                providers._get_local_constants = known
+            if local_constants is not None:
+                providers._get_local_constants = local_constants
                 _forget(providers)
 
 
@@ -174,5 +174,5 @@ def large_integers(strategy: object) -> list[int]:
     if type(inner).__name__ != "IntegersStrategy":
         return []
     start, end = getattr(inner, "start", None), getattr(inner, "end", None)
-    edges = [sign * (2**bits + more) for bits in (53, 54, 55) for more in (1, 2, 3) for sign in (1, -1)]
+    edges = [sign * (2**bits + step) for bits in (53, 54, 55) for step in (1, 2, 3) for sign in (1, -1)]
     return [number for number in edges if (start is None or start <= number) and (end is None or number <= end)]

@@ -26,15 +26,15 @@ def extremes(pool: Sequence[Record]) -> list[Record]:
     numbers = [_numbers(plain_record(record)) for record in pool]
     width = max(map(len, numbers), default=0)
     places: dict[int, None] = {}
-    worth = [0] * len(pool)
+    n_edges = [0] * len(pool)
     for column in range(width):
         values = [(row[column], i) for i, row in enumerate(numbers) if column < len(row)]
         finite = sorted((value, i) for value, i in values if math.isfinite(value))
         edges = {value for value, _ in (finite[0], finite[-1])} if finite else set()
         for value, i in values:
-            worth[i] += value in edges or not math.isfinite(value)
-    order = sorted(range(len(pool)), key=lambda i: -worth[i])
-    places.update(dict.fromkeys(i for i in order if worth[i]))
+            n_edges[i] += value in edges or not math.isfinite(value)
+    order = sorted(range(len(pool)), key=lambda i: -n_edges[i])
+    places.update(dict.fromkeys(i for i in order if n_edges[i]))
     places.update(dict.fromkeys(range(min(2, len(pool)))))
     return [pool[i] for i in list(places)[: max(8, len(pool) // 4)]] or list(pool)
 
@@ -48,13 +48,13 @@ def corners(pool: Sequence[Any]) -> list[Any]:
     shapes: dict[frozenset[Path], list[Any]] = {}
     for form in forms:
         shapes.setdefault(frozenset(path for path, _ in numbers_of(form)), []).append(form)
-    known, found = set(map(key_of, map(plain_record, pool))), list[Any]()
-    for places, alike in shapes.items():
-        numbers = [dict(numbers_of(form)) for form in alike]
+    pool_keys, new_corners = set(map(key_of, map(plain_record, pool))), list[Any]()
+    for places, same_shape in shapes.items():
+        numbers = [dict(numbers_of(form)) for form in same_shape]
         for choose in (max, min) if len(places) > 1 else ():
-            corner = {path: choose(one[path] for one in numbers) for path in places}
-            found.append(from_json(with_numbers(alike[0], corner)))
-    return [one for one in found if key_of(one) not in known]
+            corner = {path: choose(values[path] for values in numbers) for path in places}
+            new_corners.append(from_json(with_numbers(same_shape[0], corner)))
+    return [corner for corner in new_corners if key_of(corner) not in pool_keys]
 
 
 def by_length(record: object) -> tuple[int, str]:
@@ -73,28 +73,28 @@ def all_alike(data: object, record: object, rng: np.random.Generator) -> object:
     UnfitError
         Where they do not fit.
     """
-    here = records_of(data)
-    many = min((features_of(here.record(i)) for i in range(here.size)), default=0)
-    if not many:
+    records = records_of(data)
+    n_features = min((features_of(records.record(i)) for i in range(records.size)), default=0)
+    if not n_features:
         raise UnfitError("there is no feature that all records have")
-    one, turn = int(rng.integers(many)), int(rng.integers(4))
-    features = [one] if many == 1 or turn % 2 else [other for other in range(many) if other != one]
+    single, turn = int(rng.integers(n_features)), int(rng.integers(4))
+    features = [single] if n_features == 1 or turn % 2 else [other for other in range(n_features) if other != single]
     if turn and isinstance(data, tuple) and isinstance(plain_record(record), list):
-        features = list(range(many - 1))  # the last part of (X, y) is the labels
-    for i in range(here.size):
-        mine = here.record(i)
+        features = list(range(n_features - 1))  # the last part of (X, y) is the labels
+    for i in range(records.size):
+        own_record = records.record(i)
         for feature in features:
-            mine = with_feature(mine, feature, record)
-        here = records_of(here.put(i, mine))
-    return here.data
+            own_record = with_feature(own_record, feature, record)
+        records = records_of(records.put(i, own_record))
+    return records.data
 
 
 def all_equal(data: object, record: object) -> object:
     """Return data whose records are all this one; UnfitError where it does not fit."""
-    here = records_of(data)
-    for i in range(here.size):
-        here = records_of(here.put(i, record))
-    return here.data
+    records = records_of(data)
+    for i in range(records.size):
+        records = records_of(records.put(i, record))
+    return records.data
 
 
 def _numbers(record: object) -> list[float]:

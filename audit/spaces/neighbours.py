@@ -97,22 +97,22 @@ def neighbours(
     """
     if rounds_per_user is not None:
         if relation not in ("user", "user-losses") or not isinstance(rounds_per_user, int) or rounds_per_user < 1:
-            wanted = "a whole number of at least 1, for the relations user and user-losses"
-            raise ValueError(f"rounds_per_user must be {wanted}, got {rounds_per_user!r} for {relation!r}")
+            expected = "a whole number of at least 1, for the relations user and user-losses"
+            raise ValueError(f"rounds_per_user must be {expected}, got {rounds_per_user!r} for {relation!r}")
         relation = f"{relation}:{rounds_per_user}"
     strategy = check_strategy(strategy)
-    known = one_of_many(relation) if callable(relation) else Relation.parse(str(relation))
-    if isinstance(known, Relation) and known.of_users and known.for_data and known.limit is None:
+    parsed = one_of_many(relation) if callable(relation) else Relation.parse(str(relation))
+    if isinstance(parsed, Relation) and parsed.of_users and parsed.for_data and parsed.limit is None:
         # Raises now, not during a search, where it cannot apply.
         examples = draw(strategy, 20, seed=0)
         if not all(map(_of_users, examples)):
             for data in examples:
                 without_a_user(data)
-            known = without_a_user if isinstance(known, User) else known
-    source = Neighbours(strategy, known, where)
-    drawn = source.pairs()
-    setattr(drawn, _MADE_BY, source)
-    return drawn
+            parsed = without_a_user if isinstance(parsed, User) else parsed
+    source = Neighbours(strategy, parsed, where)
+    strategy_of_pairs = source.pairs()
+    setattr(strategy_of_pairs, _MADE_BY, source)
+    return strategy_of_pairs
 
 
 def _of_users(data: object) -> bool:
@@ -132,9 +132,9 @@ def without_a_user(data: object) -> list[object]:
     RelationError
         For records that do not say whose they are.
     """
-    here = records_of(data)
-    users = [user_of(here.record(i)) for i in range(here.size)]
-    return [here.take([i for i, other in enumerate(users) if other != user]) for user in dict.fromkeys(users)]
+    records = records_of(data)
+    users = [user_of(records.record(i)) for i in range(records.size)]
+    return [records.take([i for i, other in enumerate(users) if other != user]) for user in dict.fromkeys(users)]
 
 
 def one_of_many(relation: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -168,9 +168,10 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
-        least = self.records_of(self.simplest)  # raises now, not during a search, where the relation cannot apply
+        # Raises now, not during a search, where the relation cannot apply.
+        simplest_records = self.records_of(self.simplest)
         if isinstance(self.relation, Relation) and not self.of_rounds:
-            self.relation.check_data(least)
+            self.relation.check_data(simplest_records)
 
     @cached_property
     def of_rounds(self) -> bool:
@@ -218,10 +219,10 @@ class Neighbours:
         """Return what the user's function says are neighbours: a list, or a strategy."""
         assert callable(self.relation)
         try:
-            near = self.relation(data)
+            neighbours = self.relation(data)
             if self.of_users:
-                near = [other for other in near if len(other) >= self.fewest]
-            return near if is_strategy(near) else list(islice(near, MOST_NEIGHBOURS))
+                neighbours = [other for other in neighbours if len(other) >= self.fewest]
+            return neighbours if is_strategy(neighbours) else list(islice(neighbours, MOST_NEIGHBOURS))
         except Exception as error:
             raise raised("the neighbour relation", error) from error
 
@@ -239,52 +240,56 @@ class Neighbours:
                 import_hypothesis().reject()
             return (data, other) if draw(st.booleans()) else (other, data)
 
-        drawn: SearchStrategy[tuple[object, object]] = pairs()
-        return drawn
+        strategy_of_pairs: SearchStrategy[tuple[object, object]] = pairs()
+        return strategy_of_pairs
 
     def _both(self, draw: DrawFn, st: ModuleType, data: object) -> tuple[object, object]:
         """Draw two neighbours, of which one is this data set or is made of it."""
         from hypothesis import reject
 
         if not isinstance(self.relation, Relation):
-            near = self.neighbours_of(data)
-            return data, draw(near if is_strategy(near) else st.sampled_from(near) if near else st.nothing())
+            neighbours = self.neighbours_of(data)
+            return data, draw(
+                neighbours if is_strategy(neighbours) else st.sampled_from(neighbours) if neighbours else st.nothing()
+            )
         if self.of_rounds:
             rounds, pool = as_sequence(data), as_sequence(draw(self.strategy))
             return data, RoundRelation(self.relation).replaced(
-                rounds, lambda many: int(draw(st.integers(0, many - 1))), pool
+                rounds, lambda count: int(draw(st.integers(0, count - 1))), pool
             )
-        here = records_of(data)
-        if here.size <= (self.fewest if self.relation.removes else 0):
+        records = records_of(data)
+        if records.size <= (self.fewest if self.relation.removes else 0):
             reject()
-        at = draw(st.integers(0, here.size - 1))
+        index = draw(st.integers(0, records.size - 1))
         if self.relation.single:
-            return data, self._plain(draw, st, here, at)
-        there = records_of(draw(self.strategy))
+            return data, self._plain(draw, st, records, index)
+        donors = records_of(draw(self.strategy))
         rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-        if not there.size:
+        if not donors.size:
             reject()
         self.changes.learn(data)
-        self.changes.learn(there.data)
+        self.changes.learn(donors.data)
         try:
-            return self.changes.pair(data, at, rng, lambda: there.record(int(rng.integers(there.size))))
+            return self.changes.pair(data, index, rng, lambda: donors.record(int(rng.integers(donors.size))))
         except UnfitError:
             reject()
 
-    def _plain(self, draw: DrawFn, st: ModuleType, here: Records, at: int) -> object:
+    def _plain(self, draw: DrawFn, st: ModuleType, records: Records, index: int) -> object:
         """Draw a neighbour that differs in one record, as drawn or changed in a feature, or that lacks it."""
         from hypothesis import reject
 
         assert isinstance(self.relation, Relation)
         if self.relation.removes:
-            return here.without(at)
-        there = records_of(draw(self.strategy))
-        if not there.size:
+            return records.without(index)
+        donors = records_of(draw(self.strategy))
+        if not donors.size:
             reject()
-        record = there.record(draw(st.integers(0, there.size - 1)))
+        record = donors.record(draw(st.integers(0, donors.size - 1)))
         try:
-            changed = self.relation.change(here, here.record(at), record, lambda n: int(draw(st.integers(0, n - 1))))
-            return here.put(at, changed)
+            new_record = self.relation.change(
+                records, records.record(index), record, lambda n: int(draw(st.integers(0, n - 1)))
+            )
+            return records.put(index, new_record)
         except UnfitError:
             reject()
 

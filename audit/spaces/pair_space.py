@@ -100,15 +100,15 @@ class PairSpace:
         """Return a point of a pair, its stretches split evenly; None if the space does not hold it."""
         place = pair.t0 // self.batch
         begin, end = self.batch * place, min(self.batch * (place + 1), self.rounds)
-        differing, others = (pair.left[begin], pair.right[begin]), pair.left[begin + 1 : end]
-        fits = {
-            "differing": [all(map(same_loss, both, differing)) for both in self.alphabet.differing],
+        differing, other_losses = (pair.left[begin], pair.right[begin]), pair.left[begin + 1 : end]
+        choices = {
+            "differing": [all(map(same_loss, losses, differing)) for losses in self.alphabet.differing],
             "others in batch": [
-                all(same_loss(held, loss) for loss in others) for held in self.alphabet.others_in_batch
+                all(same_loss(held, loss) for loss in other_losses) for held in self.alphabet.others_in_batch
             ],
         }
         held = np.array([[same_loss(two[t % 2], loss) for t, loss in enumerate(pair.left)] for two in self.holds])
-        fits["before"] = [bool(row[:begin].all()) for row in held]
+        choices["before"] = [bool(row[:begin].all()) for row in held]
         stretches: list[tuple[int, int]] = []  # where each begins, and what it holds
         start = end
         while start < self.rounds:
@@ -117,23 +117,23 @@ class PairSpace:
             if not max(reach) or start % self.batch:
                 return None
             start += max(reach)
-        if len(stretches) > 3 or pair.t0 != begin or not all(map(any, fits.values())):
+        if len(stretches) > 3 or pair.t0 != begin or not all(map(any, choices.values())):
             return None
         while stretches and len(stretches) < 3:
             ends = [*(at for at, _ in stretches[1:]), self.rounds]
             longest = max(range(len(stretches)), key=lambda i: ends[i] - stretches[i][0])
             middle = -(-(stretches[longest][0] + ends[longest]) // (2 * self.batch))
             stretches.insert(longest + 1, (self.batch * middle, stretches[longest][1]))
-        coordinates = {"place": place} | {name: those.index(True) for name, those in fits.items()}
+        coordinates = {"place": place} | {name: those.index(True) for name, those in choices.items()}
         for name, (at, what) in zip(STRETCHES[1:], stretches, strict=False):
             coordinates |= {name: what, f"{name} from": at // self.batch}
         return {name: coordinates.get(name, 0) for name in self.sizes}
 
 
 def _changed(row: Any, arm: int, level: float) -> Any:
-    changed = row.copy()
-    changed[arm] = level
-    return changed
+    new_row = row.copy()
+    new_row[arm] = level
+    return new_row
 
 
 def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pair]:

@@ -121,8 +121,8 @@ def records_of(data: object) -> Records:
     if is_frame(data) or is_series(data):
         return _Frame(data)
     if isinstance(data, Mapping):
-        held = list(data.values())
-        return _Table(data, held) if held and all(map(_is_rows, held)) else _Keyed(data)
+        parts = list(data.values())
+        return _Table(data, parts) if parts and all(map(_is_rows, parts)) else _Keyed(data)
     if isinstance(data, tuple) and len(data) > 1 and all(map(_is_rows, data)):
         return _Table(data, list(data))
     if isinstance(data, list | tuple):
@@ -165,10 +165,10 @@ class _Items(Records):
         return type(self.data)([self.data[i] for i in indices])
 
     def put(self, index: int, record: object) -> Collection[object]:
-        changed = type(self.data)([record if i == index else item for i, item in enumerate(self.data)])
-        if isinstance(changed, tuple) and len(changed) > 1:
-            _check_no_table(changed)
-        return changed
+        new_data = type(self.data)([record if i == index else item for i, item in enumerate(self.data)])
+        if isinstance(new_data, tuple) and len(new_data) > 1:
+            _check_no_table(new_data)
+        return new_data
 
 
 class _Set(Records):
@@ -204,9 +204,9 @@ class _Array(Records):
     def put(self, index: int, record: Any) -> object:
         if np.shape(record) != self.data.shape[1:]:
             raise UnfitError(f"a record of shape {np.shape(record)} does not fit rows of {self.data.shape[1:]}")
-        changed = self.data.copy()
-        changed[index] = record
-        return changed
+        new_data = self.data.copy()
+        new_data[index] = record
+        return new_data
 
 
 class _Frame(Records):
@@ -224,11 +224,13 @@ class _Frame(Records):
     def put(self, index: int, record: object) -> object:
         pandas = import_pandas()
         parts = [self.data.iloc[:index], record, self.data.iloc[index + 1 :]]
-        changed = pandas.concat([part for part in parts if len(part)], ignore_index=True)
-        alike = changed.dtypes.equals(self.data.dtypes) if is_frame(changed) else changed.dtype == self.data.dtype
-        if not alike:
+        new_data = pandas.concat([part for part in parts if len(part)], ignore_index=True)
+        same_types = (
+            new_data.dtypes.equals(self.data.dtypes) if is_frame(new_data) else new_data.dtype == self.data.dtype
+        )
+        if not same_types:
             raise UnfitError("a record with other types of columns does not fit the frame")
-        return changed
+        return new_data
 
 
 class _Table(Records):
@@ -236,8 +238,8 @@ class _Table(Records):
 
     data: Mapping[object, object] | tuple[object, ...]
 
-    def __init__(self, data: Mapping[object, object] | tuple[object, ...], held: Sequence[object]) -> None:
-        self.data, self.parts = data, [records_of(part) for part in held]
+    def __init__(self, data: Mapping[object, object] | tuple[object, ...], parts: Sequence[object]) -> None:
+        self.data, self.parts = data, [records_of(part) for part in parts]
         sizes = [part.size for part in self.parts]
         self.size = sizes[0]
         if len(set(sizes)) > 1:
@@ -290,9 +292,9 @@ class _Keyed(Records):
         key, value = record
         if key != self.items[index][0] and key in self.data:
             raise UnfitError(f"the key {key!r} is there already")
-        changed = dict((key, value) if i == index else item for i, item in enumerate(self.items))
-        _check_no_table(changed.values())
-        return changed
+        new_data = dict((key, value) if i == index else item for i, item in enumerate(self.items))
+        _check_no_table(new_data.values())
+        return new_data
 
     def replaced(self, record: Any, other: Any) -> Any:
         """Return the item with the value of another, which none of this data set's has: its key names the record."""
@@ -372,15 +374,15 @@ def with_feature(record: object, feature: int, other: Any) -> object:
                 return _Row(cells)
             feature -= features_of(cell)
     if is_frame(record):
-        changed = record.copy()
-        changed[changed.columns[feature]] = other[changed.columns[feature]].to_numpy()
-        return changed
+        new_data = record.copy()
+        new_data[new_data.columns[feature]] = other[new_data.columns[feature]].to_numpy()
+        return new_data
     if isinstance(record, np.ndarray) and record.ndim:
         if np.shape(other) != record.shape:
             raise UnfitError("the records have different shapes")
-        changed = record.copy()
-        changed.flat[feature] = np.asarray(other).flat[feature]
-        return changed
+        new_data = record.copy()
+        new_data.flat[feature] = np.asarray(other).flat[feature]
+        return new_data
     if isinstance(record, Mapping):
         key = list(record)[feature]
         if key not in other:
@@ -414,8 +416,8 @@ def user_of(record: Any) -> str:
         return key_of(record[USER].iloc[0])
     if isinstance(record, list | tuple) and len(record) == 2:
         return key_of(record[0])
-    shown = getattr(record, "cells", record)
-    raise RelationError(f"a relation of users needs records (user, value) or with the key {USER!r}, got {shown!r:.80}")
+    cells = getattr(record, "cells", record)
+    raise RelationError(f"a relation of users needs records (user, value) or with the key {USER!r}, got {cells!r:.80}")
 
 
 def with_user_of(record: Any, other: Any) -> Any:

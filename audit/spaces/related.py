@@ -66,18 +66,18 @@ class Related:
 
     def __init__(self, neighbours: Neighbours, seed: int) -> None:
         self.neighbours, self.relation, self.seed = neighbours, neighbours.relation, seed
-        drawn, large = draw(neighbours.strategy, DRAWN, seed), large_integers(neighbours.strategy)
-        drawn += large if type(drawn[0]) is int else []
-        self.bases = list({key_of(data): data for data in drawn if neighbours.allows(data)}.values())
+        data_sets, large = draw(neighbours.strategy, DRAWN, seed), large_integers(neighbours.strategy)
+        data_sets += large if type(data_sets[0]) is int else []
+        self.bases = list({key_of(data): data for data in data_sets if neighbours.allows(data)}.values())
         if not self.bases:
             raise ValueError("nothing fits the strategy of inputs: `where` allows no data that it draws")
         self.rng = np.random.default_rng([seed, 1])
         records: dict[str, object] = {}
         for data in self.bases:
-            here = neighbours.records_of(data)
-            for i in range(here.size):
+            records_here = neighbours.records_of(data)
+            for i in range(records_here.size):
                 if len(records) < MAX_POOL:
-                    record = here.record(i)
+                    record = records_here.record(i)
                     records.setdefault(key_of(plain_record(record)), record)
         if records and all(type(record) is int for record in records.values()):
             records.update((key_of(number), number) for number in large)
@@ -145,9 +145,9 @@ class Related:
         base = self.mutator.mutated(base, rng)
         if not self._fits(base):
             return None
-        same = self.neighbours.records_of(base).size == size
+        same_size = self.neighbours.records_of(base).size == size
         try:
-            return self._pair_at(base, rng, index if same else None, record, still=True)
+            return self._pair_at(base, rng, index if same_size else None, record, still=True)
         except LearnerError:
             if self.stats.exact:
                 raise
@@ -433,8 +433,8 @@ class Related:
             base = full.without(i)
             others_left = [j - (j > i) for j in range(full.size) if j != i and j not in user_places]
             if len(others_left) >= self.neighbours.fewest and self._fits(base):
-                left_out = records_of(base).take(others_left)
-                yield self._pair(base, left_out, 0, ..., candidate.left is rest.data)
+                without_user = records_of(base).take(others_left)
+                yield self._pair(base, without_user, 0, ..., candidate.left is rest.data)
 
     def _with(
         self,

@@ -72,8 +72,8 @@ def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> 
     try:
         Draft202012Validator.check_schema(modern := _modern(schema))
     except Invalid as error:
-        why, place = " ".join(error.message.split())[:200], _json_path(schema, error.absolute_path)
-        raise SchemaError(f"the schema of inputs is invalid: {why} (at {place})") from None
+        reason, place = " ".join(error.message.split())[:200], _json_path(schema, error.absolute_path)
+        raise SchemaError(f"the schema of inputs is invalid: {reason} (at {place})") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"the schema of inputs is invalid: {said(error)} (at $)") from None
     checked = Draft202012Validator(_checked(modern))
@@ -87,18 +87,18 @@ def _checked(modern: Any) -> Any:
         return [_checked(part) for part in modern]
     if not isinstance(modern, dict):
         return modern
-    plain = {word: _checked(part) if word in _SCHEMAS else part for word, part in modern.items()}
-    for word in _NAMED_SCHEMAS & plain.keys():
-        plain[word] = {name: _checked(part) for name, part in plain[word].items()}
+    checked_parts = {word: _checked(part) if word in _SCHEMAS else part for word, part in modern.items()}
+    for word in _NAMED_SCHEMAS & checked_parts.keys():
+        checked_parts[word] = {name: _checked(part) for name, part in checked_parts[word].items()}
     kinds = modern.get("type", ())
     if "number" not in ([kinds] if isinstance(kinds, str) else kinds):
-        return plain
+        return checked_parts
     values = _values(modern)
     if values is None:
         tags = [to_json(number) for number in _not_finite(modern)]
     else:
         tags = [value for value in values if isinstance(value, dict) and "$float" in value]
-    return {"anyOf": [plain, {"enum": tags}]} if tags else plain
+    return {"anyOf": [checked_parts, {"enum": tags}]} if tags else checked_parts
 
 
 def _values(schema: Schema) -> list[Any] | None:
@@ -111,7 +111,7 @@ def _values(schema: Schema) -> list[Any] | None:
 def _not_finite(schema: Schema) -> list[float]:
     """Return what a number may be that is not finite: NaN, and infinities within its bounds."""
     low, high = _bounds(schema)
-    numbers = [number for word, some in _NOT_FINITE.items() if schema.get(word) is True for number in some]
+    numbers = [number for word, values in _NOT_FINITE.items() if schema.get(word) is True for number in values]
     return [
         number
         for number in numbers
@@ -153,8 +153,8 @@ def _json_path(schema: Any, place: Iterable[str | int]) -> str:
     for step in place:
         if isinstance(schema, dict) and isinstance(schema.get("items"), list):
             step = _DRAFT_7.get(str(step), step)
-        plain = isinstance(step, str) and step.removeprefix("$").isidentifier()
-        path += f".{step}" if plain else f"[{step!r}]"
+        checked_parts = isinstance(step, str) and step.removeprefix("$").isidentifier()
+        path += f".{step}" if checked_parts else f"[{step!r}]"
         try:
             schema = schema[step]
         except (KeyError, IndexError, TypeError):  # what is missing has a place too
@@ -163,8 +163,8 @@ def _json_path(schema: Any, place: Iterable[str | int]) -> str:
 
 
 class _Reader:
-    def __init__(self, whole: object, modern: object, checked: Any) -> None:
-        self.whole, self.modern, self.st = whole, modern, import_hypothesis().strategies
+    def __init__(self, full_schema: object, modern: object, checked: Any) -> None:
+        self.whole, self.modern, self.st = full_schema, modern, import_hypothesis().strategies
         self.checked = checked
         #: Where in the schema the part lies that is read.
         self.place: tuple[str | int, ...] = ()
@@ -204,8 +204,8 @@ class _Reader:
             with self.at(*place):
                 return self.strategy(part, depth + 1)
         if (values := _values(schema)) is not None:
-            fits = self.checked.evolve(schema=_checked(schema)).is_valid
-            if unfit := [value for value in values if not fits(value)]:
+            is_valid = self.checked.evolve(schema=_checked(schema)).is_valid
+            if unfit := [value for value in values if not is_valid(value)]:
                 raise self.error(f"nothing fits the schema of inputs: its value {unfit[0]!r:.80} is refused beside it")
             try:
                 return self.st.sampled_from([from_json(value) for value in values])
@@ -221,8 +221,8 @@ class _Reader:
                 f"a schema of inputs must say its type, enum, const, anyOf, oneOf or $ref, got {schema!r:.80}"
             )
         kinds = kinds if isinstance(kinds, list) else [kinds]
-        known = {word for kind in kinds for word in _OF_TYPES[kind]}
-        self._check(schema, known | {"type"}, f"for the type {' or '.join(kinds)}")
+        keywords = {word for kind in kinds for word in _OF_TYPES[kind]}
+        self._check(schema, keywords | {"type"}, f"for the type {' or '.join(kinds)}")
         strategy_of: dict[str, Callable[[Schema, int], object]] = {
             "null": lambda schema, depth: self.st.none(),
             "boolean": lambda schema, depth: self.st.booleans(),
@@ -234,10 +234,10 @@ class _Reader:
         }
         return self.st.one_of([strategy_of[kind](schema, depth + 1) for kind in kinds])
 
-    def _check(self, schema: Mapping[str, object], known: set[str], where: str) -> None:
+    def _check(self, schema: Mapping[str, object], keywords: set[str], where: str) -> None:
         for word in schema:
-            if word not in known | _SILENT:
-                expected = ", ".join(sorted(known - {"type"})) or "nothing else"
+            if word not in keywords | _SILENT:
+                expected = ", ".join(sorted(keywords - {"type"})) or "nothing else"
                 raise self.error(
                     f"the schema of inputs says {word!r}, which is not known {where}: expected {expected}"
                 )
@@ -278,8 +278,8 @@ class _Reader:
             allow_nan=False,
             allow_infinity=False,
         )
-        others = _not_finite(schema)
-        return self.st.one_of(*[finite] * _FINITE, self.st.sampled_from(others)) if others else finite
+        other_values = _not_finite(schema)
+        return self.st.one_of(*[finite] * _FINITE, self.st.sampled_from(other_values)) if other_values else finite
 
     def _between(self, make: Callable[..., Any], low: float | None, high: float | None, **more: object) -> Any:
         if low is not None and high is not None and low > high:
@@ -315,34 +315,34 @@ class _Reader:
         )
 
     def _objects(self, schema: Schema, depth: int) -> object:
-        named = {
+        properties = {
             name: self.part(part, depth, "properties", name) for name, part in schema.get("properties", {}).items()
         }
-        needed = set(schema.get("required", ()))
-        more = schema.get("additionalProperties", not named)
+        required = set(schema.get("required", ()))
+        more = schema.get("additionalProperties", not properties)
         low, high = self._sizes(schema, "minProperties", "maxProperties")
-        for name in needed - named.keys():
-            named[name] = self.part(more if isinstance(more, dict) else True, depth, "additionalProperties")
+        for name in required - properties.keys():
+            properties[name] = self.part(more if isinstance(more, dict) else True, depth, "additionalProperties")
         fixed = self.st.fixed_dictionaries(
-            {name: part for name, part in named.items() if name in needed},
-            optional={name: part for name, part in named.items() if name not in needed},
+            {name: part for name, part in properties.items() if name in required},
+            optional={name: part for name, part in properties.items() if name not in required},
         )
-        if more is False or (more is True and named):
+        if more is False or (more is True and properties):
             objects = fixed
         else:
-            others = self.st.dictionaries(
+            other_values = self.st.dictionaries(
                 self.st.text(),
                 self.part(more, depth, "additionalProperties"),
-                min_size=max(0, low - len(named)),
+                min_size=max(0, low - len(properties)),
                 max_size=high,
             )
-            objects = self.st.tuples(others, fixed).map(lambda parts: {**parts[0], **parts[1]})
+            objects = self.st.tuples(other_values, fixed).map(lambda parts: {**parts[0], **parts[1]})
         return objects.filter(lambda data: low <= len(data) and (high is None or len(data) <= high))
 
-    def _sizes(self, schema: Schema, least: str, most: str) -> tuple[int, int | None]:
-        low, high = int(schema.get(least, 0)), schema.get(most)
+    def _sizes(self, schema: Schema, min_word: str, max_word: str) -> tuple[int, int | None]:
+        low, high = int(schema.get(min_word, 0)), schema.get(max_word)
         if high is not None and low > high:
-            raise self.error(f"nothing fits the schema of inputs: {least} is {low}, and {most} {high}")
+            raise self.error(f"nothing fits the schema of inputs: {min_word} is {low}, and {max_word} {high}")
         return low, None if high is None else int(high)
 
 

@@ -240,8 +240,8 @@ class SequencePairs:
             filler = self._round(rng)
             base = [round_ if t in places else self._put(round_, filler) for t, round_ in enumerate(base)]
         if rng.random() < 0.5:
-            mine, other = self._round(rng), self._round(rng)
-            return self._alike(base, places, mine, other)
+            own_round, other = self._round(rng), self._round(rng)
+            return self._alike(base, places, own_round, other)
         right = list(base)
         for t in places:
             right[t] = self.relation.put(right[t], self._round(rng))
@@ -333,7 +333,7 @@ class SequencePairs:
         longest = max(self.bases, key=len)
         rounds = dict.fromkeys(map(key_of, [*self.kinds[0], *self.kinds[1]]))
         pool = {key_of(round_): round_ for round_ in self.pool}
-        equal = ([self._put(mine, pool[key]) for mine in longest] for key in list(rounds)[:CONSTANT])
+        equal = ([self._put(own_round, pool[key]) for own_round in longest] for key in list(rounds)[:CONSTANT])
         longest_bases = [base for base in self.bases if len(base) == len(longest)]
         return [
             *(data for data in equal if self.allows(data)),

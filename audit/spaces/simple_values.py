@@ -40,6 +40,6 @@ def _rounded(number: Decimal, digits: int) -> Decimal:
 def _pair(forms: list[Any], new: dict[Decimal, Decimal]) -> tuple[Any, Any]:
     worlds = []
     for form in forms:
-        changed = {path: new[number] for path, number in numbers_of(form) if number in new}
-        worlds.append(from_json(with_numbers(form, changed)))
+        new_numbers = {path: new[number] for path, number in numbers_of(form) if number in new}
+        worlds.append(from_json(with_numbers(form, new_numbers)))
     return worlds[0], worlds[1]

@@ -37,10 +37,12 @@ def _emptied(pair: Pair) -> Iterator[Sequence[World]]:
     """Yield the pair with all other rounds 0, then stretches of them, then single ones."""
     zero = nothing(pair)
     rounds, t0 = pair.rounds, pair.t0
-    says = [t != t0 and not all(same_loss(world[t], zero) for world in (pair.left, pair.right)) for t in range(rounds)]
+    differs = [
+        t != t0 and not all(same_loss(world[t], zero) for world in (pair.left, pair.right)) for t in range(rounds)
+    ]
     stretches = [range(rounds), range(t0 + 1, rounds), range(t0), *(range(t, rounds) for t in range(t0 + 2, rounds))]
     for stretch in (*stretches, *(range(t, t + 1) for t in range(rounds))):
-        if any(says[stretch.start : stretch.stop]):
+        if any(differs[stretch.start : stretch.stop]):
             yield [
                 [zero if t in stretch and t != t0 else loss for t, loss in enumerate(world)]
                 for world in (pair.left, pair.right)
@@ -71,8 +73,8 @@ def _renumbered(loss: Loss | Adaptive, change: Callable[[str, float], float]) ->
     if isinstance(loss, np.ndarray):
         return np.array([change("", float(x)) for x in loss])
     if isinstance(loss, Switch):
-        below, above = (_renumbered_family(side, change) for side in (loss.below, loss.above))
-        return replace(loss, below=below, above=above)
+        low_part, high_part = (_renumbered_family(side, change) for side in (loss.below, loss.above))
+        return replace(loss, below=low_part, above=high_part)
     return _renumbered_family(loss, change) if isinstance(loss, Family) else loss
 
 
