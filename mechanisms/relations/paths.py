@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal
 from itertools import accumulate, chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from .canonical import text_of
 from .distances import Distance
@@ -72,7 +72,8 @@ def _replaced(relation: Relation, start: Records, end: Records) -> Iterator[Any]
                 yield records.data
 
 
-class _Move(NamedTuple):
+@dataclass(frozen=True)
+class _Move:
     """A number that moves to another one in so many steps."""
 
     path: Path
