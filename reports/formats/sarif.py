@@ -107,8 +107,7 @@ def sarif(record: RunRecord) -> str:
         ],
         "results": results,
     }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json_text(log, indent=1) + "\n"
+    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
 def _of_claim(claim: ClaimRecord, where: PlaceJson) -> dict[str, object] | None:
