@@ -30,7 +30,7 @@ from .costs import (
 )
 from .libraries import Mapped
 from .tape import Call
-from .upper import Tracing
+from .upper import Tracing, escape_of
 from .watched import CallSite
 
 #: The calls that a cause names by their numbers.
@@ -92,7 +92,7 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     accounts = [(Account.of(tracing, point, claim), point) for point in _points(tracing, claim)]
     account, claim = max(accounts, key=lambda both: both[0].share)
     if not exceeds(account.spent, account.allowed):
-        return Cause(_not_the_calls(account, claim, sampled=tracing.pair_upper.how == "sampled"), "law")
+        return Cause(_not_the_calls(account, claim, tracing), "law")
     sizes = np.array([_size(cost(left, right, runs), tracing.run) for left, right in calls])
     if not sizes.any():  # where every path is bounded in closed form
         return Cause(
@@ -124,17 +124,19 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     )
 
 
-def _not_the_calls(account: Account, claim: Claim, *, sampled: bool) -> str:
+def _not_the_calls(account: Account, claim: Claim, tracing: Tracing) -> str:
+    sampled = tracing.pair_upper is not None and tracing.pair_upper.how == "sampled"
     calls = "noisy calls of the sampled paths" if sampled else "noisy calls"
     if account.translated:
         return (
             f"not known: with the laws that they name the {calls} cost at most {account.words} on this pair, which "
             f"the claim allows; what they cost in {claim.measure.unit}{account.own} is not known"
         )
-    other = "another path costs more, " if sampled else ""
+    where = escape_of(tracing.traces) if sampled else None
+    other = f"another path costs more{f' ({where})' if where else ''}, " if sampled else ""
     return (
         f"not the {calls}: with the laws that they name they cost at most {account.words} on this pair; so {other}the "
-        "noise has another law, calls are missing, or rounding leaks"
+        "noise has another law, something is drawn unseen, or rounding leaks"
     )
 
 
@@ -235,7 +237,17 @@ def _words(left: Call, size: float, differs: float, allowed: float | None, claim
         return f"{changes}; {law} noise bounds no ratio{measure_words.at_delta(claim.delta)}"
     if allowed == 0 and (math.isinf(size) or isinstance(left.law, Mapped)):
         return f"{changes}; what {law} noise costs is not known"
-    return f"{changes}; {law} is enough for {allowed:.4g}"
+    return f"{changes}; {law} is enough for {allowed:.4g}{_needs(left.law, differs, allowed, claim)}"
+
+
+def _needs(law: object, differs: float, allowed: float, claim: Claim) -> str:
+    """Return what scale of the noise the claim needs."""
+    name = next((name for name in ("scale", "sigma") if hasattr(law, name)), None)
+    if name is None or not allowed or isinstance(claim.measure, Profile):
+        return ""
+    at = measure_words.at_delta(claim.delta) if claim.measure.is_epsilon and claim.delta else ""
+    level = f"{claim.measure.unit} {claim.measure.level:.4g}{at}"
+    return f", and {level} needs {name} {float(getattr(law, name)) * differs / allowed:.4g}"
 
 
 def _listed(numbers: NDArray[np.signedinteger]) -> str:

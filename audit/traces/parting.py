@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
+from ...mechanisms.noise import Gaussian, Laplace
 from ..encoding.places import Size
+from .costs import words_of
 from .forms.form import Form
 from .forms.least_noise import ULPS
 from .libraries import Mapped
@@ -133,7 +135,9 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
         if not told.all() and not (a is not None and b is not None and of_one_kind(a, b)):
             return None  # some run is no replay by now
         if a is None or b is None or not of_one_kind(a, b):
-            return replace(_other_call(a, b, calls, runs), events=events)
+            leak = replace(_other_call(a, b, calls, runs), events=events)
+            shown = [event for event in left if isinstance(event, Shown)]
+            return _of_scale(leak, a, b, shown) if isinstance(a, Drawn) and isinstance(b, Drawn) else leak
         if isinstance(a, Release) and isinstance(b, Release) and not _same_forms(a, b):
             unlike = next(forms for forms in zip(a.forms, b.forms, strict=True) if not same_noise(*forms))
             return replace(_other_noise("a number", *unlike, runs), events=events, round=a.round, lost=a.place)
@@ -325,6 +329,8 @@ def _from_difference(left: list[object], right: list[object]) -> tuple[str, str]
 def _word(value: object) -> str:
     if value is _NOTHING:
         return "nothing more"
+    if isinstance(value, Size) and value.kind == "dict":  # a key and what it holds
+        return f"a dict of {value.parts // 2} key{'s' * (value.parts != 2)}"
     if isinstance(value, Size):
         return f"a {value.kind} of {value.parts} part{'s' * (value.parts != 1)}"
     if type(value) is Form:
@@ -343,6 +349,21 @@ def _other_call(a: TapeEvent | None, b: TapeEvent | None, number: int, runs: int
     swapped = len(around) == 2 and around[0] == around[1] != 0.0
     hint = f"its location is {around[0]:g} for both inputs: are loc and scale swapped?" if swapped else ""
     return Leak(at, round_, place, _said(a), _said(b), runs, runs, hint=hint, lost=place)
+
+
+def _of_scale(leak: Leak, a: Drawn, b: Drawn, shown: Sequence[Shown]) -> Leak:
+    """Return the leak of noise whose scale depends on the data, said as that.
+
+    A number that is shown with this noise alone has unbounded ratios in its tails.
+    """
+    if type(a.law) is not type(b.law) or a.shape != b.shape or not isinstance(a.law, Laplace | Gaussian):
+        return leak
+    forms = [one for event in shown if event.value.dtype == object for one in event.value.flat if type(one) is Form]
+    alone = any(
+        not form.is_public and set(form.factors) <= set(a.variables) and any(form.factors.values()) for form in forms
+    )
+    words = f"the noise at {a.place} depends on the data: {words_of(a.law)} for left, {words_of(b.law)} for right"
+    return replace(leak, words=f"{words}; pure epsilon is infinite" if alone else words)
 
 
 def lost_track(leak: Leak, tapes: Sequence[Tape], others: Sequence[Escape] = ()) -> CallSite | None:
@@ -371,9 +392,9 @@ def _unlike_use(a: TapeEvent | None, b: TapeEvent | None, runs: int) -> Leak:
 
 def _said(event: TapeEvent | None) -> str:
     if isinstance(event, Drawn):
-        return f"{event.name} at {event.place}, {event.shape[:-1]} of {event.law}"
+        return f"{event.name} at {event.place}, {event.shape[:-1]} of {words_of(event.law)}"
     if isinstance(event, Call):
-        law = "an outcome" if event.law is None else str(event.law)
+        law = "an outcome" if event.law is None else words_of(event.law)
         return f"{event.name} at {event.place}, {np.shape(event.value)[:-1]} of {law}"
     return "none here"
 

@@ -247,12 +247,21 @@ def test_correct_mechanisms_are_bounded_exactly(mechanism, left, right, claim, e
     assert (fields["trace_result"], fields["within_claim"]) == ("BOUNDED", exact <= 1 + 1e-9)
 
 
+SWAPPED = (
+    "the noise at {} depends on the data: Laplace(scale 2) for left, Laplace(scale 1) for right; "
+    "pure epsilon is infinite"
+)
 BROKEN = [
     (one_noise_per_level, STEP, NONE, "output 3 depends on the inputs without noise"),
     (row_used_again, [[1, 0, 0]], [[0, 1, 0]], "output depends on the inputs without noise"),
     (overwritten, [30, 40], [30], "output 1 depends on the inputs without noise"),
     (shared_unmoved, [1], [0], "output 2 depends on the inputs without noise"),
-    (swapped, [30, 40], [30], "noisy call 1 has another law, shape or place for the other input"),
+    (
+        swapped,
+        [30, 40],
+        [30],
+        SWAPPED,
+    ),
 ]
 
 
@@ -260,7 +269,7 @@ BROKEN = [
 def test_broken_twins_are_named_by_line(mechanism, left, right, finding):
     leak = tracing(mechanism, DataPair(left, right), Claim(epsilon=1.0)).leak
     lines = inspect.getsource(inspect.getmodule(mechanism)).splitlines()
-    assert leak.finding == finding
+    assert leak.finding == finding.format(leak.place)
     assert lines[leak.place.line - 1].endswith(f"# LINE {mechanism.__name__}")
     assert leak.bypass == (mechanism is not swapped)
     assert ("are loc and scale swapped?" in leak.hint) == (mechanism is swapped)

@@ -150,7 +150,7 @@ def unwatched(data, rng):
         ("noise_of_another", "BOUNDED", 0, "epsilon is at most 1.00 for these inputs; claimed 1"),
         ("one_for_several", "BOUNDED", 0, "epsilon is at most 1.00 for these inputs; claimed 1"),
         ("changed_noise", "NOT BOUNDED", 3, "Lost track at own.py:57"),
-        ("scale_of_data", "NOT BOUNDED", 3, "noisy call 1 has another law, shape or place for the other input"),
+        ("scale_of_data", "NOT BOUNDED", 3, "the noise at own.py:61 depends on the data: Laplace"),
         ("halved", "BOUNDED", 0, "epsilon is at most 0.50 for these inputs; claimed 1"),
         ("costly", "BOUNDED", 3, "epsilon is at most 2.00 for these inputs; claimed 1"),
         ("unwatched", "NOT TRACED", 3, "unwatched draws no noise in a way that is watched"),

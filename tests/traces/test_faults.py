@@ -316,7 +316,7 @@ def test_a_cause_is_told_in_the_claims_own_measure(measure, allowed, words):
         (GDP(0.5), "it costs at most mu 1.233"),  # as randomised response of the same epsilon
         (
             ApproxDP(0.0, 0.2),
-            "Laplace(scale 1) is enough for 0.4055; it costs at most delta 0.4622 at epsilon 0",
+            "is enough for 0.4055, and delta 0.2 needs scale 2.466; it costs at most delta 0.4622 at epsilon 0",
         ),
         (Profile(((2.0, 0.1), (0.0, 0.2))), "it costs at most delta 0.4622 at epsilon 0"),
         # At delta 0 it costs 1, and there alone.
