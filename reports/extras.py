@@ -7,27 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ..audit.attacks.rules import NotFrozenError
-from ..audit.evidence.by_round import evidence_of_rounds
-from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence, evidence_of_data
-from ..audit.evidence.frozen import freeze
 from ..audit.execution.progress import stage
-from ..audit.laws.exact import NotExactError, exact_epsilon
-from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
-from ..audit.pipeline.given_rounds import pair_of
-from ..audit.plans.shrink import smallest_inputs
-from ..audit.plans.tasks import Prepared
-from ..audit.play.learner_mechanism import RoundsPair
-from ..audit.play.pairs import Pair
+from ..audit.play.data import DataPair
 from ..audit.record_types import ClaimRecord, EvidenceJson, FrozenJson, MissingJson, ShrunkJson, TranslationJson
 from ..audit.statistics.canary_words import METHOD
-from ..audit.statistics.certificates import translation
-from ..audit.traces.summary import traced
-from ..audit.verdicts.verdict import Result
 from ..learners.blame import MissingExtra, extra_or_reason
 from .sanitise import finite, json_text
 
 if TYPE_CHECKING:
+    from ..audit.plans.tasks import Prepared
+    from ..audit.verdicts.verdict import Result
     from ..audit.verdicts.witness import ShrunkWitness
 
 #: Where nothing is known to be exact.
@@ -91,9 +80,13 @@ def figures_of(
 
 def traces_of(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return what traces of the audited pair say: bounds from above, leaks, and the cause of what was falsified."""
+    from ..audit.traces.summary import traced
+
     audited: Any = result.pair
     pair = audited
     if prepared.of_sequences:
+        from ..audit.pipeline.given_rounds import pair_of
+
         pair = pair_of(audited.left, audited.right, result.claim, prepared.rounds)
     if pair is None:
         return {"untraced": "a learner is traced on a pair of loss sequences, and this one was audited on rounds"}
@@ -109,17 +102,31 @@ def exact_facts(epsilon: float | None) -> ClaimRecord:
 
 
 def facts_of(
-    prepared: Prepared, result: Result, extras: Extras, *, deltas: Sequence[float]
+    prepared: Prepared, result: Result, extras: Extras, *, figures: bool
 ) -> tuple[dict[float, float], ClaimRecord]:
     """Return the exact epsilon at the claim's delta and at others, and the fields of what stands beside a verdict."""
     delta = result.claim.delta
+    deltas: Sequence[float] = ()
+    if figures:
+        from ..audit.evidence.evidence import PROFILE_DELTAS
+
+        deltas = PROFILE_DELTAS
     exact = extras.get("exact value", lambda: exact_epsilons(prepared, result, (delta, *deltas))) or {}
     return exact, {
         "translation": extras.written("event in all measures", lambda: translated(result)),
         **(extras.written("exact level", lambda: exact_levels(prepared, result)) or NO_LEVELS),
         **exact_facts(exact.get(delta)),
-        "smallest_inputs": extras.written("shrunk inputs", lambda: smallest_inputs(prepared, result)),
+        "smallest_inputs": extras.written("shrunk inputs", lambda: shrunk_inputs(prepared, result)),
     }
+
+
+def shrunk_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:
+    """Return the smallest inputs that an audit certified; None where it did not shrink any."""
+    if result.shrunk is None:
+        return None
+    from ..audit.plans.shrink import smallest_inputs
+
+    return smallest_inputs(prepared, result)
 
 
 def translated(result: Result) -> TranslationJson | None:
@@ -130,11 +137,16 @@ def translated(result: Result) -> TranslationJson | None:
     certificate = result.certificate
     if certificate.method in ("anytime", METHOD):
         return None
+    from ..audit.statistics.certificates import translation
+
     return translation(result.event, certificate.counts, alpha=certificate.alpha)
 
 
 def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, object]:
     """Return the event as data, with counts that a later run is compared with; or why there is none."""
+    from ..audit.attacks.rules import NotFrozenError
+    from ..audit.evidence.frozen import freeze
+
     try:
         return freeze(prepared.played, result, budget=prepared.task.budget.runs, jobs=jobs).to_json()
     except NotFrozenError as error:
@@ -143,12 +155,16 @@ def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, obj
 
 def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> EvidenceJson:
     """Return the data of a claim's figures, with the exact values where they are known."""
+    from ..audit.evidence.by_round import evidence_of_rounds
+    from ..audit.evidence.evidence import PROFILE_DELTAS, deciding_runs, evidence, evidence_of_data
+    from ..audit.play.learner_mechanism import RoundsPair
+
     if isinstance(result.pair, RoundsPair):
         figures = evidence_of_rounds(prepared.played, result, result.pair)
-    elif isinstance(result.pair, Pair):
-        figures = evidence(prepared.target, result)
-    else:
+    elif isinstance(result.pair, DataPair):
         figures = evidence_of_data(prepared.played, result, result.pair)
+    else:
+        figures = evidence(prepared.target, result)
     true = exact.get(result.claim.delta, result.epsilon_lower)
     figures["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
     if exact and "profile" in figures:
@@ -164,10 +180,13 @@ def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
     """
     measure, view = result.claim.measure, result.claim.view
     levels = NO_LEVELS.copy()
-    if not isinstance(result.pair, Pair):
+    if isinstance(result.pair, DataPair):
         if not measure.is_epsilon and result.pair.shows_nothing(view):
             levels["exact_level"] = 0.0
         return levels
+    from ..audit.laws.exact import NotExactError
+    from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
+
     try:
         if not measure.is_epsilon:
             levels["exact_level"] = finite(exact_level(prepared.target, result.pair, measure, view=view))
@@ -180,8 +199,10 @@ def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
 
 def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
     """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
-    if not isinstance(result.pair, Pair):
+    if isinstance(result.pair, DataPair):
         return dict.fromkeys(deltas, 0.0) if result.pair.shows_nothing(result.claim.view) else {}
+    from ..audit.laws.exact import NotExactError, exact_epsilon
+
     try:
         return exact_epsilon(prepared.target, result.losses, view=result.claim.view, deltas=deltas)
     except NotExactError:

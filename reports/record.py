@@ -8,19 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from .. import __version__
-from ..audit.evidence.evidence import PROFILE_DELTAS
-from ..audit.execution.processor import processor
 from ..audit.execution.provenance import folder_in_tree, versions
-from ..audit.plans.lock import alone
 from ..audit.plans.options import ALLOWED
 from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.targets import source_place
-from ..audit.plans.tasks import Prepared, Task
 from ..audit.play.json_text import parse_json
-from ..audit.play.transcripts import BLOCK
 from ..audit.record_types import (
     ClaimRecord,
     Expected,
@@ -31,19 +26,19 @@ from ..audit.record_types import (
     Said,
     Standing,
 )
-from ..audit.spaces.files import read_schema
-from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.verdicts.verdict import Result, Verdict
 from ..learners.entry import PUBLISHED
 from ..mechanisms.library_entry import LibraryCase
 from ..mechanisms.relations.relation import neighbours_words
 from .extras import Extras, facts_of, figures_of, traces_of
-from .headline import headline
 from .identity import parameter
-from .record_schema import fault
 from .sanitise import finite, json_text
 from .score_record import of_scores, p_value_of
 from .upper_words import least_binding
+
+if TYPE_CHECKING:
+    from ..audit.plans.tasks import Prepared, Task
+    from ..audit.statistics.bounds.variational import StepFunction
 
 SCHEMA = 1
 
@@ -61,7 +56,7 @@ def claim_record(
     traced, drawn = (wanted and result.canaries is None for wanted in (with_trace, with_evidence))
     traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if traced else {}
     result = replace(result, upper=least_binding({**(promise := promised(result)), **traces}))
-    exact, known = facts_of(prepared, result, extras, deltas=PROFILE_DELTAS if drawn else ())
+    exact, known = facts_of(prepared, result, extras, figures=drawn)
     record: ClaimRecord = {
         "name": task.target,
         "calibration": prepared.setting.calibration if prepared.setting else None,
@@ -133,7 +128,11 @@ def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
 def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return what was asked of inputs and of the noise, what their search found, and whether a seed replays it."""
     task = prepared.task
-    schema = None if task.input_schema is None else read_schema(task.input_schema)
+    schema = None
+    if task.input_schema is not None:
+        from ..audit.spaces.files import read_schema
+
+        schema = read_schema(task.input_schema)
     return {
         "inputs": None if schema is None else {"schema": schema, "relation": task.relation},
         "searched": None if result.searched is None else result.searched.facts(),
@@ -246,6 +245,10 @@ def run_record(
     utility : sequence of dict
         Published statements about regret that do not hold: `paper`, `statement`, `truth`, `witness`.
     """
+    from ..audit.execution.processor import processor
+    from ..audit.play.transcripts import BLOCK
+    from .headline import headline
+
     return {
         "schema": SCHEMA,
         "overclaim": __version__,
@@ -273,6 +276,8 @@ def read_record(path: Path) -> RunRecord:
     ValueError
         If the file cannot be read, is no JSON, or is no record of a schema that this version knows.
     """
+    from .record_schema import fault
+
     text = read_text(path, "record")
     try:
         data = parse_json(text, _no_number)
@@ -300,6 +305,8 @@ def write_atomically(path: Path, text: str) -> None:
     ValueError
         If the file cannot be written there.
     """
+    from ..audit.plans.lock import alone
+
     check_output(path)
     with named("cannot write", path):
         final = Path(os.path.realpath(path))  # a link stays a link

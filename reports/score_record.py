@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..audit.execution.provenance import named_from_here
-from ..audit.plans.tasks import Prepared
-from ..audit.statistics.multiplicity import p_value
-from ..audit.verdicts.verdict import Result
 
 if TYPE_CHECKING:
+    from ..audit.plans.tasks import Prepared
     from ..audit.record_types import ClaimRecord
+    from ..audit.verdicts.verdict import Result
 
 #: Why a later run does not count the event again.
 NOT_FROZEN = "scores of canaries are data: nothing is played again"
@@ -38,4 +37,6 @@ def p_value_of(result: Result) -> float:
     """Return the p-value of a claim: of all scores, or of the counts of an event."""
     if result.canaries is not None:
         return result.canaries.p_value
+    from ..audit.statistics.multiplicity import p_value
+
     return p_value(result.claim, result.event, result.certificate)

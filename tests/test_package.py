@@ -78,6 +78,34 @@ def test_a_run_begins_without_what_takes_long_to_load():
     assert done.stdout.split() == []
 
 
+#: Runs a command of ours, and prints how many of our modules it loaded in its last line.
+COUNTED = """
+import sys
+from overclaim.reports.command_line.cli import main
+main(sys.argv[1:], standalone_mode=False)
+print(sum(name.partition(".")[0] == "overclaim" for name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (["scores", "scores.csv", "--design", "one-run", "--epsilon", "1"], 120),
+        (["check", "own.py:noisy", "--epsilon", "1", "--left", "[0]", "--right", "[1]", "--runs", "500"], 200),
+    ],
+    ids=["scores", "check"],
+)
+def test_a_command_loads_what_its_kind_of_claim_needs(words, most, tmp_path):
+    """All of 359 modules were loaded for a file of scores, whose certificate needs 28."""
+    rows = "".join(f"{i % 7},{i % 2}\n" for i in range(40))
+    (tmp_path / "scores.csv").write_text(f"score,included\n{rows}", encoding="utf-8")
+    code = "def noisy(data, rng):\n    return data[0] + rng.laplace()\n"
+    (tmp_path / "own.py").write_text(code, encoding="utf-8")
+    command = [sys.executable, "-c", COUNTED, *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert int(done.stdout.split()[-1]) < most
+
+
 def test_listed_packages_equal_those_on_disk():
     listed = project()["tool"]["setuptools"]["packages"]
     assert len(listed) == len(set(listed))

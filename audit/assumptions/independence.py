@@ -29,7 +29,8 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.numerics import rounded
 from ..encoding.encoder import Encoder
 from ..encoding.features import Labels, Outputs
-from ..play.mechanism_runs import DataPair, comparable, join, outputs_of, run_block
+from ..play.data import DataPair
+from ..play.mechanism_runs import comparable, join, outputs_of, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, play
 from ..statistics.events import Event

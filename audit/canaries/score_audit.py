@@ -15,7 +15,7 @@ from scipy import special
 from ...errors import exclude, hinted, must_be_one_of, not_given, takes_no
 from ...mechanisms.claim import Claim, check_claim
 from ..execution.execution import Budget
-from ..play.mechanism_runs import DataPair
+from ..play.data import DataPair
 from ..record_types import Design
 from ..statistics.bounds.score_bounds import check_coins, check_scores
 from ..statistics.canary_scores import CanaryScores, ScoresFound, bound, ceiling, certified, needed, p_value_of

@@ -23,7 +23,8 @@ from ..attacks.protocol import FittedAttack
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import all_sequences
 from ..pipeline.learner_stages import play_block
-from ..play.mechanism_runs import DataPair, join, run_block
+from ..play.data import DataPair
+from ..play.mechanism_runs import join, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..record_types import (

@@ -46,7 +46,8 @@ from ..attacks.rules import (
 from ..encoding.encoder import vectors
 from ..execution.workers import in_parallel
 from ..laws.sequences import MAX_SEQUENCES, all_sequences
-from ..play.mechanism_runs import DataPair, join, run_block
+from ..play.data import DataPair
+from ..play.mechanism_runs import join, run_block
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play
 from ..statistics.event_rule import choose_by_labels

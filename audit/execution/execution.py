@@ -5,13 +5,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...errors import must_be, must_be_one_of
 from ...learners.checks import check_whole
 from ...mechanisms.parameters import is_finite
-from ..statistics.events import Counts
-from .cluster import Cluster
+
+if TYPE_CHECKING:
+    from ..statistics.events import Counts
+    from .cluster import Cluster
 
 #: When an audit ends: after all its runs, or as soon as the claim is falsified.
 STOPS = ("budget", "early")
@@ -183,8 +185,11 @@ class Execution:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "jobs", check_whole("jobs", self.jobs))
-        if not isinstance(self.cluster, Cluster | None):
-            raise must_be("cluster", "a Cluster, as Cluster('tcp://HOST:PORT')", self.cluster)
+        if self.cluster is not None:
+            from .cluster import Cluster  # it loads the workers' modules
+
+            if not isinstance(self.cluster, Cluster):
+                raise must_be("cluster", "a Cluster, as Cluster('tcp://HOST:PORT')", self.cluster)
         if self.memory is not None and not hasattr(self.memory, "recall"):
             raise must_be("memory", "a Memory", self.memory)
 

@@ -18,16 +18,11 @@ from ..execution.progress import stage
 from ..play.run_by_run import played_alone
 from ..play.unseeded import digest_of
 from ..verdicts.verdict import Result, Verdict
-from .anytime import until_falsified
 from .blind_spot_search import with_blind_spot
 from .frame import FEWEST_RUNS, all_runs, conclude, with_paired_runs
 from .given import Given, Setup
 from .given_data import check_no_game, read_data
-from .given_losses import read_losses, seen_on_sequences
-from .given_rounds import read_rounds
-from .input_search import search_inputs
 from .remarks import with_remarks
-from .shrink_inputs import shrink_inputs
 
 #: The options that each kind of target does not take.
 NOT_OF = {
@@ -54,6 +49,9 @@ def reader_of(target: object, claim: Claim, given: Given) -> Reader:
         refuse(target, "mechanism", given)
         check_no_game(claim)
         return read_data
+    from .given_losses import read_losses, seen_on_sequences
+    from .given_rounds import read_rounds
+
     refuse(target, "learner", given)
     alone = played_alone(claim, os_random=given.os_random)
     if given.losses_alone and not (alone or seen_on_sequences(target, claim.view)):
@@ -95,12 +93,16 @@ def audited(
 
     audit, options, searched = setup.audit, setup.options, None
     if setup.space is not None:
+        from .input_search import search_inputs
+
         with shown("searching inputs"):
             searched = search_inputs(audit, setup.space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
     with audit.naming_the_cure():
         before = audit.check(options)
         if audit.budget.stop == "early":
+            from .anytime import until_falsified
+
             with shown(f"up to {audit.budget.runs:,} runs, until the claim is falsified"):
                 certified = until_falsified(audit.anytime(), options)
         else:
@@ -115,6 +117,8 @@ def audited(
             setup.check_late()
         return result
     if setup.space is not None and given.shrink and falsified:
+        from .shrink_inputs import shrink_inputs
+
         with shown("simplifying inputs"):
             shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, setup.space, result))
         result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))

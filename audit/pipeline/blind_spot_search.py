@@ -29,7 +29,7 @@ from ...mechanisms.weakening import NoiseParameter, weakened
 from ..execution.execution import Json, seed_beyond
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE, FINE
-from ..play.mechanism_runs import DataPair
+from ..play.data import DataPair
 from ..play.pairs import Pair
 from ..spaces.families import standard_pairs, unlike
 from ..verdicts.blind_spot import LARGEST, BlindSpot

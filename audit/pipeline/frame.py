@@ -19,7 +19,7 @@ from ..attacks.protocol import FittedAttack
 from ..execution.execution import IN_PROCESS, Budget, Execution, Json
 from ..execution.progress import stage
 from ..execution.workers import in_parallel
-from ..play.mechanism_runs import DataPair
+from ..play.data import DataPair
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, blocks, together
 from ..statistics.bounds.power import detectable_epsilon

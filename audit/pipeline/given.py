@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..play.pairs import Pair
-from ..spaces.candidates import Space
-from .blind_spot_search import WeakenChoice, Weakening
+if TYPE_CHECKING:
+    from ..play.pairs import Pair
+    from ..spaces.candidates import Space
+    from .blind_spot_search import WeakenChoice, Weakening
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,9 @@ from ...mechanisms.weakening import with_parameter
 from ..execution.execution import Budget, Execution
 from ..play.attributes import WithAttributes
 from ..play.call_limit import check_limit
-from ..play.mechanism_runs import DataPair
+from ..play.data import DataPair
 from ..play.raising import Outcomes
 from ..play.unseeded import OnGlobals, Unseeded
-from ..spaces.related import space_of
 from .anytime import check_measure
 from .blind_spot_search import weakening
 from .given import Given, Setup
@@ -48,6 +47,8 @@ def read_data(
     if given.inputs is None:
         return Setup(audit, _pairs(given.left, given.right, given.pairs), weakening=how)
     _refuse_both(given.left, given.right, given.pairs)
+    from ..spaces.related import space_of
+
     return Setup(audit, (), space_of(given.inputs, budget.seed), how)
 
 

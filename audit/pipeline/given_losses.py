@@ -28,7 +28,7 @@ from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched
 from ..assumptions.independence import check_block
 from ..execution.execution import Budget, Execution
-from ..play.pairs import Pair, check_pair
+from ..play.pairs import Pair, check_pair, other_rounds
 from ..search.pair_search import candidates
 from ..spaces.loss_choices import linear_alphabet
 from .anytime import check_measure
@@ -91,12 +91,6 @@ def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int)
 
 #: The view that every learner has.
 _ACTIONS = 'use `surface="actions"`'
-
-
-def other_rounds(has: int, asked: int | None) -> ValueError:
-    """Return the error that a pair of inputs has other rounds than are asked for."""
-    error = ValueError(f"the pair has {has} rounds, but rounds = {asked!r} was asked for")
-    return hinted(error, f"leave out `rounds`, or give `rounds={has}`")
 
 
 def rounds_of(rounds: int | None, pair: Pair | None) -> int:

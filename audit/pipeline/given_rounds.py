@@ -20,8 +20,8 @@ from ...mechanisms.relations.relation import BY_FUNCTION, Relation
 from ...mechanisms.view import View
 from ..assumptions.conformance import check_fresh
 from ..execution.execution import Budget, Execution
+from ..play.data import DataPair
 from ..play.learner_mechanism import RoundsPair
-from ..play.mechanism_runs import DataPair
 from ..play.pairs import Pair, radius_of
 from ..play.rounds import (
     Game,

@@ -21,8 +21,8 @@ from ...mechanisms.draws import Draws, Stage
 from ..encoding.places import scalars
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
-from ..play.data import from_json, to_json
-from ..play.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, outputs_of, run_block
+from ..play.data import DataPair, from_json, to_json
+from ..play.mechanism_runs import RefusedInputError, Sample, SlowInputError, outputs_of, run_block
 from ..record_types import SearchedJson
 from ..search.leads import leads
 from ..search.one_sided import OneSided, confirmed, one_sided

@@ -27,8 +27,8 @@ from ..encoding.features import Features, LabelledColumns, Outputs
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
 from ..play.call_limit import Limited
+from ..play.data import DataPair
 from ..play.mechanism_runs import (
-    DataPair,
     RefusedInputError,
     Sample,
     from_bytes,
@@ -47,7 +47,6 @@ from ..statistics.chooser import Evidence, Learned
 from ..statistics.event_choice import DOUBT, Odds
 from ..statistics.event_rule import transfer
 from ..statistics.events import NO_EVENT, Counts, Event, count
-from ..traces.one_path import cost_of_one_run
 from . import weak_claims
 from .anytime import FIRST, SEARCH_RUNS, Scored
 from .event_statements import MOST_RUNS, described
@@ -121,6 +120,8 @@ class MechanismAudit(Audit):
 
     def cost_of(self, pair: DataPair) -> float | None:
         """Return what one run costs on a pair by its trace; None where no trace tells."""
+        from ..traces.one_path import cost_of_one_run
+
         return cost_of_one_run(self.limited, pair, self.claim, seed=self.budget.seed)
 
     def anytime(self) -> AnytimeMechanism:

@@ -17,7 +17,8 @@ import numpy as np
 from ...mechanisms.draws import Draws, Stage
 from ..encoding.features import Outputs
 from ..execution.workers import in_parallel
-from ..play.mechanism_runs import DataPair, Sample, from_bytes, join, outputs_of, to_bytes
+from ..play.data import DataPair
+from ..play.mechanism_runs import Sample, from_bytes, join, outputs_of, to_bytes
 from ..play.transcripts import blocks
 from .frame import Audit
 

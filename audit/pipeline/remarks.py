@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,14 +22,17 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.constant_seeds import watched_seeds
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..encoding.features import Outputs
-from ..play.mechanism_runs import DataPair, join, outputs_of
+from ..play.data import DataPair
+from ..play.mechanism_runs import join, outputs_of
 from ..play.raising import RAISED
 from ..play.transcripts import play
 from ..verdicts.verdict import Result, Verdict
 from .event_statements import NOTHING, columns_of
 from .frame import Choice
-from .learner_stages import LearnerAudit
 from .mechanism_stages import MechanismAudit
+
+if TYPE_CHECKING:
+    from .learner_stages import LearnerAudit
 
 #: Runs on each input that a remark is a fact of, and the share of an audit's runs that these are at most.
 RUNS, SHARE = 2_000, 1 / 20
@@ -101,9 +104,9 @@ def _globals_of(target: Any) -> dict[str, object]:
 
 def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: Choice) -> Result:
     """Return the result with what runs show of its fault: noise that is fixed, and of a mechanism what differs."""
-    target = audit.learner if isinstance(audit, LearnerAudit) else audit.mechanism
+    target = audit.mechanism if isinstance(audit, MechanismAudit) else audit.learner
     seed, missing, found = audit.budget.seed, tuple[MissingExtra, ...](), _other_epsilon(target, audit.claim)
-    if isinstance(audit, LearnerAudit):
+    if not isinstance(audit, MechanismAudit):
         found += noise_remarks(target, lambda draws: play(audit.learner, choice.losses, draws, FEW), seed)
         return replace(result, remarks=tuple(found))
     mechanism, pair = audit.mechanism, choice.inputs

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ..execution.execution import Budget, seed_beyond
-from ..play.mechanism_runs import DataPair, RefusedInputError
+from ..play.data import DataPair
+from ..play.mechanism_runs import RefusedInputError
 from ..spaces.candidates import Candidate, Space
 from ..verdicts.shrinking import (
     CERTIFIED_RUNS,

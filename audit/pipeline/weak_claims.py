@@ -24,7 +24,8 @@ from ..encoding.encoder import Encoder
 from ..encoding.features import Columns, Features, LabelledColumns, Outputs
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
-from ..play.mechanism_runs import DataPair, Sample, outputs_of
+from ..play.data import DataPair
+from ..play.mechanism_runs import Sample, outputs_of
 from ..play.transcripts import BLOCK, blocks
 from ..play.unseeded import Unseeded
 from ..search.race import Heat, halving, race

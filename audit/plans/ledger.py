@@ -23,6 +23,7 @@ from ..execution.execution import Json
 from ..execution.provenance import changed, digest_with_imports, environment, loaded_files, own_code, packages
 from ..play.transcripts import BLOCK, MAX_TOGETHER
 from ..statistics.events import Counts
+from .lock import LedgerError
 from .plan import Plan
 from .score_files import digest_of
 from .tasks import Task
@@ -43,12 +44,6 @@ CREATE TABLE claims (run TEXT, claim INTEGER, outcome TEXT NOT NULL, PRIMARY KEY
 """
 #: The errors of sqlite after which a retry cannot help: no database, a damaged one, or one without our tables.
 _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_MISMATCH)
-
-
-class LedgerError(Exception):
-    """The ledger cannot be used: of another plan or version, damaged, or on a disk that is full or read-only."""
-
-    ends_run = True
 
 
 def versions(plan: Plan) -> str:

@@ -8,9 +8,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...errors import hinted
-from .ledger import LedgerError
 
 NAME = ".overclaim.lock"
+
+
+class LedgerError(Exception):
+    """The ledger cannot be used: of another plan or version, damaged, or on a disk that is full or read-only."""
+
+    ends_run = True
 
 
 @contextmanager

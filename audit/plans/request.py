@@ -6,26 +6,25 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ...errors import exclude, hinted, must_be_one_of, shown, takes_no
 from ...learners.checks import check_game
-from ...learners.entry import Case, Entry
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, loss_range
-from ...mechanisms.library_entry import LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.relations.relation import BY_FUNCTION, Relation
 from ..execution.execution import BUDGET, Budget
-from ..pipeline.given_losses import other_rounds
-from ..play.attributes import check_attributes
-from ..play.pairs import Pair
-from ..play.rounds import RoundRelation
 from ..spaces.files import read_input, written, written_schema
 from .catalogues import LIBRARIES, MECHANISMS, entry_of
 from .options import ALLOWED
 from .targets import convert
+
+if TYPE_CHECKING:
+    from ...learners.entry import Case, Entry
+    from ...mechanisms.library_entry import LibraryEntry
+    from ..play.pairs import Pair
 
 #: What says something of a learner's game.
 _GAME = ("rounds", "arms", "losses", "neighbours", "surface", "parameters")
@@ -93,7 +92,10 @@ class Request:
         check_game(*(1 if value is None else value for value in (self.rounds, self.arms)))
         if self.measure is not None and not (self.epsilon is self.delta is None):
             raise exclude("`epsilon` or `delta`", shown(self.measure), "a claim is made in one measure")
-        check_attributes(self.attributes)
+        if self.attributes is not None:
+            from ..play.attributes import check_attributes
+
+            check_attributes(self.attributes)
         if not self.of_canaries and (self.trainings != 1 or self.design is not None):
             raise ValueError(f"{self.target} takes `trainings` and `design` with `canaries` or scores only")
         if self.losses is not None and self.losses not in LOSS_SET_NAMES:
@@ -101,6 +103,8 @@ class Request:
         if not self.near_by_function:
             Relation.parse(self.relation)
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
+            from ..play.pairs import other_rounds
+
             raise other_rounds(self.pair.rounds, self.rounds)
 
     def resolved(self) -> Self:
@@ -109,7 +113,7 @@ class Request:
         Each field is what is said, else the entry's example's, else the entry's, else the usual one. Worlds that are
         given say how many rounds the game has.
         """
-        entry = entry_of(self.target)
+        entry = None if self.of_canaries else entry_of(self.target)
         if entry is None:
             return self
         usual = {"neighbours": self.relation, "surface": "actions", "epsilon": None, "delta": None}
@@ -141,7 +145,7 @@ class Request:
 
         A default in place of an example's value is not named: older records of the same game do not name it.
         """
-        entry = entry_of(self.target)
+        entry = entry_of(self.target) if self.parameters else None
         if entry is None or entry.example is None:
             return dict(self.parameters)
         kinds, defaults = entry.parameters, entry.defaults
@@ -243,6 +247,8 @@ class Request:
                 raise hinted(error, more)
             return
         if not self.near_by_function:
+            from ..play.rounds import RoundRelation
+
             RoundRelation(Relation.parse(self.relation))  # raises where it cannot apply
         self._check_inputs()
         if self.pair is not None:

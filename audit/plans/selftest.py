@@ -16,7 +16,7 @@ from ..execution.execution import IN_PROCESS, Budget, Execution, seed_beyond
 from ..execution.workers import in_parallel
 from ..pipeline.audited import audited
 from ..pipeline.given import Given
-from ..play.mechanism_runs import DataPair
+from ..play.data import DataPair
 from ..play.pairs import Pair
 from ..regret.check_regret import audit_own_bound
 from ..regret.verdicts import VIOLATED

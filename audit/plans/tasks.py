@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import about, exclude, hinted, must_be_one_of, not_given, takes_no
 from ...learners.entry import Case, Entry, Setting
-from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
 from ...mechanisms.claim import LOSS_SET_NAMES, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.library_entry import LibraryCase, LibraryEntry
@@ -21,32 +20,19 @@ from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.relations import Relation
 from ...mechanisms.specimen import Specimen, claim_of
-from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter, with_settings
-from ..canaries.score_audit import concluded
-from ..canaries.training_audit import audit_training, is_training
 from ..execution.execution import IN_PROCESS, Execution
-from ..pipeline.audited import Reader, audited
-from ..pipeline.blind_spot_search import Weakening, weakening
-from ..pipeline.given import Given
-from ..pipeline.given_data import read_data
-from ..pipeline.given_losses import read_losses, seen_on_sequences
-from ..pipeline.given_rounds import pair_of, read_rounds
-from ..play.attributes import WithAttributes
-from ..play.pairs import Pair
-from ..play.raising import Outcomes
-from ..play.rounds import arms_told, as_sequence
-from ..play.run_by_run import played_alone, player_of
-from ..play.unseeded import OnGlobals, Unseeded
-from ..spaces.changes import check_near, check_some_relation
 from ..spaces.files import read_input, read_schema
-from ..spaces.neighbours import neighbours_of
-from ..spaces.schema import pairs_of
-from ..spaces.sequences import examples_of
-from ..verdicts.verdict import Result
-from .canary_requests import given_scores, given_training
 from .catalogues import library_entry_of
 from .request import Request
 from .targets import MechanismError, losses_given_once, parse_parameters, relation_functions, resolve
+
+if TYPE_CHECKING:
+    from ...mechanisms.weakening import NoiseParameter
+    from ..pipeline.audited import Reader
+    from ..pipeline.blind_spot_search import Weakening
+    from ..pipeline.given import Given
+    from ..play.pairs import Pair
+    from ..verdicts.verdict import Result
 
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS = 8
@@ -103,6 +89,9 @@ class Task(Request):
         """
         if self.of_canaries:
             return self._prepare_canaries()
+        from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
+        from ...mechanisms.weakening import with_parameter, with_settings
+
         target = resolve(self.target)
         if isinstance(target, Entry):
             return self.resolved()._prepare_entry(target)
@@ -123,6 +112,8 @@ class Task(Request):
             searched = self._searched_inputs()
             return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
         if is_mechanism(target):
+            from ..canaries.training_audit import is_training
+
             if is_training(target):
                 raise hinted(MechanismError(f"{self.target} is a training, and its canaries are missing"), NO_CANARIES)
             raise hinted(MechanismError(f"{self.target} is a mechanism, and its two inputs are missing"), NO_INPUTS)
@@ -152,6 +143,9 @@ class Task(Request):
         """Return how many arms the losses have that are given; None where none are."""
         if self.pair is not None:
             return self.pair.arms
+        from ..play.rounds import arms_told, as_sequence
+        from ..spaces.sequences import examples_of
+
         with suppress(ValueError):  # said where they are read
             given = [as_sequence(side) for side in self.inputs().values()]
             searched = self._searched_inputs()
@@ -213,12 +207,16 @@ class Task(Request):
 
     def _case(self, cases: Sequence[Case]) -> Case | None:
         """Return the case on the pair that was given, or else one whose pair is searched; None if there is neither."""
+        from ..play.pairs import Pair
+
         given = None if self.pair is None else self.pair.to_json()
         own = (c for c in cases if given is not None and c.pair is not None and Pair(*c.pair).to_json() == given)
         searched = sorted(cases, key=lambda case: case.pair is not None)
         return next(own, None) or next((case for case in searched if case.pair is None or given is None), None)
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
+        from ...mechanisms.weakening import with_parameter
+
         mechanism = specimen.build(**{"epsilon": self._of_noise, **own})
         claim = self._said(Claim(measure=claim_of(mechanism), source=specimen.source))
         self._check_inputs()
@@ -256,6 +254,9 @@ class Task(Request):
         if self.os_random and not entry.os_random:
             raise not_own("os_random", self.target)
         self._check_inputs()
+        from ..pipeline.blind_spot_search import Weakening
+        from ..spaces.neighbours import neighbours_of
+
         claim, mechanism = self._said(replace(entry.claim, source=entry.source)), entry.build(1.0)
         claim = replace(claim, raising=self.raising or "error")
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
@@ -287,6 +288,8 @@ class Task(Request):
 
     def _prepare_canaries(self) -> Prepared:
         """Read the scores of canaries, or resolve the training that gives them."""
+        from .canary_requests import given_scores, given_training
+
         target = given_scores(self) if self.of_scores else given_training(self, resolve(self.target))
         if self._stated is None:
             raise unclaimed(self.target)
@@ -316,9 +319,15 @@ class Task(Request):
 
     def _weakening(self, mechanism: object, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
+        from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened
+
         if isinstance(self.weaken, str):
+            from ..pipeline.blind_spot_search import Weakening
+
             return Weakening(partial(weaker, NoiseParameter.parse(self.weaken)), self.weaken)
         if self.unmeasured is not None:
+            from ..pipeline.blind_spot_search import weakening
+
             weakening(self.unmeasured, mechanism, weaker)  # raises for what is no parameter
         if self.weaken is not None or not self.blind_spot:
             return bool(self.weaken)
@@ -334,6 +343,8 @@ class Task(Request):
             return None
         if self._given_inputs():
             raise exclude("`left` and `right`", "`inputs`", "a schema searches what they give")
+        from ..spaces.schema import pairs_of
+
         relation = relation_functions(self.relation)[0] if self.near_by_function else self.relation
         return pairs_of(read_schema(self.input_schema), relation)
 
@@ -343,9 +354,13 @@ class Task(Request):
             return
         left, right = (read_input(value) for value in (self.left, self.right))
         if self.neighbours is None:
+            from ..spaces.changes import check_some_relation
+
             check_some_relation(left, right)
             return
         if not self.near_by_function:
+            from ..spaces.changes import check_near
+
             check_near(Relation.parse(self.neighbours), left, right)
             return
         near = relation_functions(self.neighbours)[1]
@@ -355,6 +370,8 @@ class Task(Request):
     def _given(self, claim: Claim, rounds: int) -> tuple[Pair, ...] | None:
         """Return the pair of losses that is given, by itself or as two sequences of rounds; None where none is."""
         if self.pair is None and len(self._given_inputs()) == 2:
+            from ..pipeline.given_rounds import pair_of
+
             left, right = self.inputs().values()
             pair = pair_of(left, right, claim, rounds)
             return None if pair is None else (pair,)
@@ -402,25 +419,39 @@ class Prepared:
     def audit(self, execution: Execution = IN_PROCESS, *, shrink: bool = False) -> Result:
         """Run the audit; where inputs are searched, shrink those that falsify."""
         if self.task.of_scores:
+            from ..canaries.score_audit import concluded
+
             return concluded(self.target, self.claim, self.task.budget, time.perf_counter())
         if self.task.canaries is not None:
+            from ..canaries.training_audit import audit_training
+
             task = self.task
             how: Any = {"canaries": task.canaries, "trainings": task.trainings, "global_random": task.global_random}
             return audit_training(self.target, self.claim, task.budget, execution, **how)
+        from ..pipeline.audited import audited
+
         reader, given = self._reading(shrink=shrink)
         return audited(self.target, self.claim, self.task.budget, execution, given, reader)
 
     def _reading(self, *, shrink: bool) -> tuple[Reader, Given]:
         """Return what reads the target's worlds, and what it is given."""
+        from ..pipeline.given import Given
+
         task, worlds = self.task, self.task.inputs()
         how: dict[str, Any] = {"weaken": self.weakening, "shrink": shrink, "inputs": self.searched_inputs}
         if self.of_sequences:
             pairs = None if worlds else self.pairs
+            from ..pipeline.given_rounds import read_rounds
+
             return read_rounds, Given(rounds=self.rounds, **worlds, pairs=pairs, os_random=task.os_random, **how)
         if not self.is_mechanism:
+            from ..pipeline.given_losses import read_losses
+
             return read_losses, Given(rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
         drawn: dict[str, Any] = {"os_random": task.os_random, "global_random": task.global_random}
         read: dict[str, Any] = {"bits": task.bits, "call_limit": task.call_limit, "attributes": task.attributes}
+        from ..pipeline.given_data import read_data
+
         return read_data, Given(**worlds, pairs=self.pairs, **drawn, **read, **how)
 
     @property
@@ -428,12 +459,18 @@ class Prepared:
         """Whether a learner is audited on sequences of rounds, as a mechanism is on inputs."""
         if self.is_mechanism:
             return False
+        from ..pipeline.given_losses import seen_on_sequences
+
         return self.gives_sequences or self.run_by_run or seen_on_sequences(self.target, self.claim.view)
 
     @property
     def run_by_run(self) -> bool:
         """Whether the runs of a learner are played one by one."""
-        return not self.is_mechanism and played_alone(self.claim, os_random=self.task.os_random)
+        if self.is_mechanism:
+            return False
+        from ..play.run_by_run import played_alone
+
+        return played_alone(self.claim, os_random=self.task.os_random)
 
     @property
     def gives_sequences(self) -> bool:
@@ -448,10 +485,21 @@ class Prepared:
     @property
     def played(self) -> Any:
         """What is called: the learner or mechanism, without a generator where it is not asked for one."""
+        from ..play.unseeded import OnGlobals, Unseeded
+
         if self.of_sequences:
+            from ..play.run_by_run import player_of
+
             player = player_of(self.target, self.claim, run_by_run=self.run_by_run)
             return Unseeded(player) if self.task.os_random else player
-        read = self.target if self.task.attributes is None else WithAttributes(self.target, self.task.attributes)
+        read = self.target
+        if self.task.attributes is not None:
+            from ..play.attributes import WithAttributes
+
+            read = WithAttributes(read, self.task.attributes)
         read = OnGlobals(read) if self.task.global_random and self.is_mechanism else read
-        read = Outcomes(read) if self.claim.raising == "outcome" and self.is_mechanism else read
+        if self.claim.raising == "outcome" and self.is_mechanism:
+            from ..play.raising import Outcomes
+
+            read = Outcomes(read)
         return Unseeded(read) if self.task.os_random else read

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ...errors import hinted
 from ..pipeline.given_losses import check_surface
-from ..play.mechanism_runs import DataPair
+from ..play.data import DataPair
 from ..play.pairs import Pair, check_pair
 from ..record_types import CallJson, ClaimedJson, MeasureJson, PairJson, PlaceJson, TracesJson
 from ..spaces.families import standard_pairs

@@ -11,15 +11,23 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import hinted
 
+if TYPE_CHECKING:
+    from ...mechanisms.view import View
+    from ..record_types import PairJson
+
+#: Letters of an input that a message shows.
+MAX_LETTERS = 200
 #: Types of array elements that a record holds: no objects, which only pickles can.
 ARRAY_KINDS = "biufcUSMm"
 
@@ -256,3 +264,54 @@ def shown(form: object) -> str:
         columns = (f"{shown(name)}: {shown(column['data'])}" for name, column in value["columns"])
         return f"frame({', '.join(columns)}{labels})"
     return f"{tag[1:]}({shown(value)})"
+
+
+@dataclass(frozen=True)
+class DataPair:
+    """Two neighbouring inputs of a mechanism. Whether they are neighbours is the caller's to know.
+
+    Parameters
+    ----------
+    left, right : JSON, NumPy arrays, pandas frames and series, tuples, sets, bytes, NaN
+        What a record can hold (`play.data`).
+
+    Raises
+    ------
+    ValueError
+        If an input is something else, or both are the same.
+    """
+
+    left: object
+    right: object
+
+    def __post_init__(self) -> None:
+        for side in ("left", "right"):
+            try:
+                key_of(getattr(self, side))
+            except (UnreadableDataError, RecursionError) as error:
+                raise ValueError(f"the {side} input cannot be taken: {error}") from None
+        if self.keys[0] == self.keys[1]:
+            raise ValueError(f"the two inputs must differ, both are {shown(to_json(self.left))[:MAX_LETTERS]}")
+
+    @cached_property
+    def keys(self) -> tuple[str, str]:
+        """A text for each input, the same for equal ones."""
+        return key_of(self.left), key_of(self.right)
+
+    @property
+    def difference(self) -> str:
+        """Where the two worlds differ, in words: a mechanism answers once."""
+        return "one round"
+
+    def shows_nothing(self, view: View) -> bool:
+        """Tell whether the worlds differ in nothing that can be shown: not of a mechanism's inputs."""
+        return False
+
+    def to_json(self) -> PairJson:
+        """Return the record's form."""
+        return {"round": 1, "left": to_json(self.left), "right": to_json(self.right)}
+
+    @classmethod
+    def of_json(cls, data: Any) -> DataPair:
+        """Read the record's form."""
+        return cls(from_json(data["left"]), from_json(data["right"]))

@@ -18,7 +18,7 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.view import ACTIONS, View
 from ..encoding.features import Outputs
 from ..record_types import PairJson
-from .mechanism_runs import DataPair
+from .data import DataPair
 from .rounds import Round, arms_of_round, differing, is_drawn, is_plain, loss_of, shows_nothing, user_of
 from .transcripts import play_rounds
 

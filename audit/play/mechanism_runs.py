@@ -10,7 +10,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,19 +20,14 @@ from ...learners.blame import at_play, crash_place, name_of, said
 from ...learners.protocol import LearnerError
 from ...learners.scalar import OS_CURE, global_cure
 from ...mechanisms.draws import Draws, begin_call
-from ...mechanisms.view import View
 from ..encoding.encoder import vectors
 from ..encoding.features import Outputs
 from ..encoding.objects import plain
 from ..encoding.places import MOST_NUMBERS, as_text, check_width, scalars
-from ..record_types import PairJson
 from .attributes import AttributesError
 from .call_limit import SlowCallError
-from .data import UnreadableDataError, from_json, key_of, shown, to_json
+from .data import MAX_LETTERS, DataPair
 from .raising import takes
-
-#: Letters of an input that a message shows.
-_MAX_LETTERS = 200
 
 
 class RefusedInputError(LearnerError):
@@ -42,57 +36,6 @@ class RefusedInputError(LearnerError):
 
 class SlowInputError(RefusedInputError):
     """A mechanism took longer on an input than a call may take."""
-
-
-@dataclass(frozen=True)
-class DataPair:
-    """Two neighbouring inputs of a mechanism. Whether they are neighbours is the caller's to know.
-
-    Parameters
-    ----------
-    left, right : JSON, NumPy arrays, pandas frames and series, tuples, sets, bytes, NaN
-        What a record can hold (`play.data`).
-
-    Raises
-    ------
-    ValueError
-        If an input is something else, or both are the same.
-    """
-
-    left: object
-    right: object
-
-    def __post_init__(self) -> None:
-        for side in ("left", "right"):
-            try:
-                key_of(getattr(self, side))
-            except (UnreadableDataError, RecursionError) as error:
-                raise ValueError(f"the {side} input cannot be taken: {error}") from None
-        if self.keys[0] == self.keys[1]:
-            raise ValueError(f"the two inputs must differ, both are {shown(to_json(self.left))[:_MAX_LETTERS]}")
-
-    @cached_property
-    def keys(self) -> tuple[str, str]:
-        """A text for each input, the same for equal ones."""
-        return key_of(self.left), key_of(self.right)
-
-    @property
-    def difference(self) -> str:
-        """Where the two worlds differ, in words: a mechanism answers once."""
-        return "one round"
-
-    def shows_nothing(self, view: View) -> bool:
-        """Tell whether the worlds differ in nothing that can be shown: not of a mechanism's inputs."""
-        return False
-
-    def to_json(self) -> PairJson:
-        """Return the record's form."""
-        return {"round": 1, "left": to_json(self.left), "right": to_json(self.right)}
-
-    @classmethod
-    def of_json(cls, data: Any) -> DataPair:
-        """Read the record's form."""
-        return cls(from_json(data["left"]), from_json(data["right"]))
 
 
 @dataclass(frozen=True)
@@ -291,7 +234,7 @@ def generator_as(mechanism: Callable[..., object]) -> str:
 
 def _on(data: object) -> str:
     text = " ".join(repr(data).split())
-    return text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]}..."
+    return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}..."
 
 
 def join(parts: Sequence[Outputs]) -> Outputs:

@@ -264,6 +264,12 @@ def unlike(subject: str, length: int, arms: int, unit: str = "length {}") -> Val
     )
 
 
+def other_rounds(has: int, asked: int | None) -> ValueError:
+    """Return the error that a pair of inputs has other rounds than are asked for."""
+    error = ValueError(f"the pair has {has} rounds, but rounds = {asked!r} was asked for")
+    return hinted(error, f"leave out `rounds`, or give `rounds={has}`")
+
+
 def check_pair(pair: Pair, claim: Claim, learner: Learner) -> None:
     """Raise ValueError unless a learner can be audited on a pair and the claim speaks of it.
 

@@ -10,8 +10,8 @@ from ...errors import about, hinted
 from ...learners.protocol import LearnerError
 from ...learners.scalar import RAISING_CURE
 from ...mechanisms.draws import Draws, Stage
-from ..play.data import from_json, shown, to_json
-from ..play.mechanism_runs import DataPair, RefusedInputError, SlowInputError, outputs_of
+from ..play.data import DataPair, from_json, shown, to_json
+from ..play.mechanism_runs import RefusedInputError, SlowInputError, outputs_of
 from ..record_types import OneSidedJson
 
 #: Runs on each side that confirm a pair, at most; the share of all runs that is; and the most pairs that are tried.

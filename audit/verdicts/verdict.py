@@ -7,24 +7,24 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...learners.blame import MissingExtra
 from ...mechanisms.claim import NEIGHBOURS, Claim
 from ...mechanisms.relations.relation import neighbours_words
-from ..attacks.protocol import FittedAttack, NoEvidence
-from ..play.mechanism_runs import DataPair
-from ..play.pairs import Pair
+from ..attacks.protocol import NoEvidence
 from ..record_types import Reason, SearchedJson
-from ..statistics.bounds.power import ceiling_epsilon
-from ..statistics.canary_scores import Roc, ScoresFound
 from ..statistics.canary_words import canaries_words
 from ..statistics.digits import confidence_text, exceeds
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
 from .blind_spot import HIDDEN, LOW_POWER, NOT_SEEN, TOO_FEW, UNSEEN, BlindSpot, is_beyond, reason_words
-from .witness import ShrunkInputs
 
 if TYPE_CHECKING:
     from ... import Kind, Plot
+    from ...learners.blame import MissingExtra
+    from ..attacks.protocol import FittedAttack
+    from ..play.data import DataPair
+    from ..play.pairs import Pair
+    from ..statistics.canary_scores import Roc, ScoresFound
+    from .witness import ShrunkInputs
 
 
 class Verdict(Enum):
@@ -93,8 +93,11 @@ def decide(
 
 def too_few(claim: Claim, runs: int, alpha: float, *, ceiling: float | None = None) -> bool:
     """Return whether even a perfect attack could not have falsified the claim; parameters are those of `decide`."""
-    most = ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling
-    return most <= claim.measure.level
+    if ceiling is None:
+        from ..statistics.bounds.power import ceiling_epsilon
+
+        ceiling = ceiling_epsilon(runs, delta=claim.delta, alpha=alpha)
+    return ceiling <= claim.measure.level
 
 
 class InputSearch(Protocol):
@@ -128,12 +131,16 @@ class OnPair:
     @property
     def losses(self) -> Pair:
         """The pair, of a learner's audit."""
+        from ..play.pairs import Pair
+
         assert isinstance(self.pair, Pair), "a mechanism's audit has inputs, and no losses"
         return self.pair
 
     @property
     def inputs(self) -> DataPair:
         """The pair, of a mechanism's audit."""
+        from ..play.data import DataPair
+
         assert isinstance(self.pair, DataPair), "a learner's audit has losses, and no inputs"
         return self.pair
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from ..play.mechanism_runs import DataPair
-from ..play.pairs import Pair
 from ..record_types import CertificateJson, MeasureJson, ShrunkJson
 from ..statistics.digits import at_least
 from ..statistics.measure_words import claimed_words, lower_words
+
+if TYPE_CHECKING:
+    from ..play.data import DataPair
+    from ..play.pairs import Pair
 
 
 @dataclass(frozen=True, kw_only=True)

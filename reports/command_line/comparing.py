@@ -64,7 +64,7 @@ def _count_alone(count: Callable[[Comparison], Again], item: Comparison) -> Agai
 def _count_again(item: Comparison, *, jobs: int) -> Again:
     """Return the counts of a baseline's event over as many fresh runs as it had, or as the new audit had if fewer."""
     from ...audit.evidence.frozen import Frozen
-    from ...audit.play.mechanism_runs import DataPair
+    from ...audit.play.data import DataPair
     from ...audit.play.pairs import Pair
     from ..baseline import Again
     from ..identity import game

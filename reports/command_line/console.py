@@ -115,7 +115,7 @@ def failure_of(error: BaseException, *, plays: bool = True, of_plan: bool = Fals
         return End("interrupted", INTERRUPTED)
     try:
         from ...audit.execution.cluster import ClusterError, ClusterLostError
-        from ...audit.plans.ledger import LedgerError
+        from ...audit.plans.lock import LedgerError
         from ...learners.blame import blamed, said
         from ...learners.protocol import LearnerError
     except ImportError as missing:  # what they need themselves

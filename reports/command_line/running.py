@@ -284,7 +284,7 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
 def unaudited(task: Task | RegretTask, error: BaseException) -> Said:
     """Return what to say of a claim that could not be audited; what ends the whole run is raised again."""
     from ...audit.execution.cluster import ClusterError
-    from ...audit.plans.ledger import LedgerError
+    from ...audit.plans.lock import LedgerError
     from ...learners.blame import interruption, raised_by_target
 
     if isinstance(error, LedgerError | ClusterError):

@@ -78,10 +78,10 @@ def scores(
 
 def write_plot(plot: Path | None, record: ClaimRecord) -> None:
     """Write the ROC curve of a claim's scores, where that is asked for."""
-    from ..formats.roc import plot as drawn
-    from ..record import write_atomically
-
     if plot is not None:
+        from ..formats.roc import plot as drawn
+        from ..record import write_atomically
+
         write_atomically(plot, drawn(record))
 
 

@@ -53,10 +53,10 @@ def check_canaries(task: Task, *, trace: bool, plot: Path | None) -> None:
 
 def warn_of_few(prepared: Prepared) -> None:
     """Say before hours of training that the canaries are too few, where not even a perfect attack would do."""
-    from ...audit.canaries.training_audit import too_few_words
-
     task = prepared.task
     if task.canaries is not None:
+        from ...audit.canaries.training_audit import too_few_words
+
         words = too_few_words(prepared.claim, task.budget, task.canaries, task.trainings)
         if words:
             say(f"overclaim: warning: {words}", err=True)

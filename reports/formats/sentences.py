@@ -6,8 +6,6 @@ import math
 from functools import partial
 
 from ...audit.record_types import ClaimRecord
-from ...audit.statistics import certificates, sequential
-from ...audit.statistics.bounds import power as powers
 from ...audit.statistics.canary_words import INDEPENDENT, canaries_words, is_half, needed_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, unit_of
@@ -302,10 +300,16 @@ def _can_falsify(claim: ClaimRecord, runs: int) -> bool:
     measure, alpha = measure_of(claim), 1 - claim["confidence"]
     claimed, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
     if claim.get("method") == "anytime":
+        from ...audit.statistics import sequential
+
         most = sequential.ceiling_epsilon(claimed, runs, delta=delta, alpha=alpha)
     elif is_epsilon(measure):
+        from ...audit.statistics.bounds import power as powers
+
         most = powers.ceiling_epsilon(runs, delta=delta, alpha=alpha)
     else:
+        from ...audit.statistics import certificates
+
         most = certificates.ceiling(measure_from_json(measure), runs, alpha=alpha)
     return most > level(claim)
 

@@ -11,7 +11,7 @@ import pytest
 from overclaim.audit.assumptions import drawn_once
 from overclaim.audit.assumptions.conformance import check_fresh
 from overclaim.audit.assumptions.independence import check_replay
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK
 from overclaim.learners import LearnerError

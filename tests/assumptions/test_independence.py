@@ -16,7 +16,8 @@ from overclaim.audit.assumptions.independence import (
     neighbours_p_value,
 )
 from overclaim.audit.pipeline.falsify import falsify_mechanism
-from overclaim.audit.play.mechanism_runs import DataPair, run_block
+from overclaim.audit.play.data import DataPair
+from overclaim.audit.play.mechanism_runs import run_block
 from overclaim.audit.statistics.events import UNUSED, Event
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim

@@ -10,7 +10,7 @@ from scipy import stats
 from overclaim.audit.attacks.rules import Intervals, LinearRule, NotFrozenError, Outcomes, Sequences, rule_of, texts_of
 from overclaim.audit.evidence.frozen import MIN_RUNS, Frozen, freeze
 from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play
 from overclaim.audit.statistics.events import count

@@ -11,7 +11,8 @@ from overclaim.audit.assumptions.independence import check_independence
 from overclaim.audit.encoding.features import Features
 from overclaim.audit.pipeline.falsify import falsify, falsify_mechanism
 from overclaim.audit.pipeline.mechanism_stages import _of_same_left
-from overclaim.audit.play.mechanism_runs import DataPair, run_block
+from overclaim.audit.play.data import DataPair
+from overclaim.audit.play.mechanism_runs import run_block
 from overclaim.audit.statistics.event_candidates import _doubt
 from overclaim.audit.statistics.event_choice import Certification, Odds, PilotScores, choose
 from overclaim.audit.statistics.events import bound_of, count

@@ -11,7 +11,8 @@ from overclaim.audit.execution.execution import Budget
 from overclaim.audit.pipeline.anytime import until_falsified
 from overclaim.audit.pipeline.frame import Choice
 from overclaim.audit.pipeline.mechanism_stages import AnytimeMechanism, MechanismAudit
-from overclaim.audit.play.mechanism_runs import DataPair, Sample
+from overclaim.audit.play.data import DataPair
+from overclaim.audit.play.mechanism_runs import Sample
 from overclaim.audit.statistics.bounds.power import detectable_epsilon
 from overclaim.audit.statistics.events import Event
 from overclaim.mechanisms.draws import Draws, Stage

@@ -14,7 +14,7 @@ from overclaim.audit.execution.execution import Budget, Execution
 from overclaim.audit.pipeline import weak_claims
 from overclaim.audit.pipeline.mechanism_stages import MechanismAudit
 from overclaim.audit.pipeline.pilot import Pilot
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.statistics.coupling import TREND_RUNS, CoupledTails, in_tail
 from overclaim.audit.statistics.event_choice import (
     Certification,

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import strategies as st
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.play.raising import Outcomes, outcome_of
 from overclaim.audit.search.one_sided import one_sided
 from overclaim.learners.protocol import LearnerError

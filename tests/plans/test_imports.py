@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from overclaim.audit.execution.provenance import changed, digest_with_imports, environment, loaded_files
-from overclaim.audit.plans.ledger import Ledger, LedgerError
+from overclaim.audit.plans.ledger import Ledger
+from overclaim.audit.plans.lock import LedgerError
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.targets import resolve
 from overclaim.audit.plans.tasks import Task

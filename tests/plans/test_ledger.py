@@ -15,7 +15,8 @@ from unittest.mock import Mock
 import pytest
 
 from overclaim.audit.execution.execution import Budget, Execution
-from overclaim.audit.plans.ledger import NAME, Ledger, LedgerError
+from overclaim.audit.plans.ledger import NAME, Ledger
+from overclaim.audit.plans.lock import LedgerError
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.regret_tasks import RegretTask
 from overclaim.audit.plans.tasks import Task

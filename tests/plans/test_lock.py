@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from overclaim.audit.plans.ledger import NAME as LEDGER
-from overclaim.audit.plans.ledger import Ledger, LedgerError
-from overclaim.audit.plans.lock import NAME, owned
+from overclaim.audit.plans.ledger import Ledger
+from overclaim.audit.plans.lock import NAME, LedgerError, owned
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.tests.support.command_line import PLAN, error_lines, overclaim, refused

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from overclaim.audit.play.data import UnreadableDataError, from_json, key_of, shown, to_json
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair, UnreadableDataError, from_json, key_of, shown, to_json
 
 pd = pytest.importorskip("pandas")
 DATES = pd.to_datetime(["2020-01-01", "2020-01-02"]).as_unit("us")

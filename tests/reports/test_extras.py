@@ -13,9 +13,10 @@ from overclaim import Claim, Verdict, falsify, falsify_mechanism
 from overclaim.audit.assumptions.blocks import LearnerBlock, draws_of
 from overclaim.audit.execution.cluster import ClusterError
 from overclaim.audit.execution.execution import Execution
-from overclaim.audit.plans.ledger import LedgerError
+from overclaim.audit.plans.lock import LedgerError
 from overclaim.audit.plans.plan import read_plan
-from overclaim.audit.play.mechanism_runs import DataPair, run_block
+from overclaim.audit.play.data import DataPair
+from overclaim.audit.play.mechanism_runs import run_block
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Threshold
@@ -98,15 +99,15 @@ def test_a_run_writes_its_verdict_and_why_an_extra_is_missing(place, tmp_path, m
 @pytest.mark.parametrize(
     ("place", "what"),
     [
-        ("evidence", "figures"),
-        ("freeze", "frozen event"),
-        ("exact_epsilon", "exact value"),
-        ("gaussian_mu_of", "exact level"),
-        ("translation", "event in all measures"),
+        ("evidence.evidence.evidence", "figures"),
+        ("evidence.frozen.freeze", "frozen event"),
+        ("laws.exact.exact_epsilon", "exact value"),
+        ("laws.exact_levels.gaussian_mu_of", "exact level"),
+        ("statistics.certificates.translation", "event in all measures"),
     ],
 )
 def test_a_run_goes_without_what_its_record_cannot_have(place, what, tmp_path, monkeypatch):
-    monkeypatch.setattr(f"overclaim.reports.extras.{place}", fails())
+    monkeypatch.setattr(f"overclaim.audit.{place}", fails())
     done = run_plan(tmp_path, f'{FALSIFIED}expect = "falsified"\n')
     assert done.exit_code == 0, done.output
     (claim,) = record_of(tmp_path)["claims"]
@@ -116,7 +117,7 @@ def test_a_run_goes_without_what_its_record_cannot_have(place, what, tmp_path, m
 
 def test_figures_that_cannot_be_written_are_missing(tmp_path, monkeypatch):
     """A number that JSON has none for ended the claim: "internal error"."""
-    monkeypatch.setattr("overclaim.reports.extras.evidence", lambda *_: {"alpha": float("nan"), "growth": {}})
+    monkeypatch.setattr("overclaim.audit.evidence.evidence.evidence", lambda *_: {"alpha": float("nan"), "growth": {}})
     assert run_plan(tmp_path, f'{FALSIFIED}expect = "falsified"\n').exit_code == 0
     (claim,) = record_of(tmp_path)["claims"]
     assert claim["evidence"] is None
@@ -159,7 +160,7 @@ def test_check_of_what_is_falsified_exits_1_without_its_shrunk_witness(error, mo
 
 
 def test_a_mechanism_keeps_its_verdict_without_shrunk_inputs_and_words(monkeypatch):
-    monkeypatch.setattr("overclaim.audit.pipeline.audited.shrink_inputs", fails())
+    monkeypatch.setattr("overclaim.audit.pipeline.shrink_inputs.shrink_inputs", fails())
     monkeypatch.setattr("overclaim.audit.pipeline.event_statements.event_in_words", fails())
     inputs = neighbours(st.lists(st.integers(0, 1), max_size=3))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overclaim import GDP, RDP, ZCDP, falsify
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.play.rounds import Game, RoundRelation
 from overclaim.audit.search.leads import beside_jumps, dearest, discrete, leads, share_decided_otherwise
 from overclaim.audit.spaces import mutations

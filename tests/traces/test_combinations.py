@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.traces.causes import level_of_path
 from overclaim.audit.traces.forms.least_noise import Row, explained
 from overclaim.audit.traces.summary import fields_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Verdict, falsify_mechanism
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.libraries import Mapped
 from overclaim.audit.traces.parting import _same_law

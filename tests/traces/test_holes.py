@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.traces.forms.trusted import _SILENT, _WARNING
 from overclaim.audit.traces.upper import tracing
 from overclaim.mechanisms.claim import Claim
@@ -78,7 +78,7 @@ def test_compiled_code_keeps_numpy_as_it_is():
 
     code = (
         "import numpy as np\n"
-        "from overclaim.audit.play.mechanism_runs import DataPair\n"
+        "from overclaim.audit.play.data import DataPair\n"
         "from overclaim.audit.traces.upper import tracing\n"
         "from overclaim.mechanisms.claim import Claim\n"
         "def drawing(data, rng):\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from overclaim import Claim
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.libraries import Mapped
 from overclaim.audit.traces.upper import tracing

@@ -8,7 +8,7 @@ import pytest
 
 from overclaim import Pair
 from overclaim.audit.plans.selftest import PAIR
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.replay import traces
 from overclaim.audit.traces.tape import Tape, UntraceableError

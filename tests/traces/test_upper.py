@@ -9,7 +9,7 @@ import pytest
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.exact_levels import gaussian_mu_of
 from overclaim.audit.plans.plan import literature
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.spaces.families import first_round
 from overclaim.audit.spaces.loss_choices import alphabet_of

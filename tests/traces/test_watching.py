@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim
-from overclaim.audit.play.mechanism_runs import DataPair
+from overclaim.audit.play.data import DataPair
 from overclaim.audit.play.unseeded import Unseeded
 from overclaim.audit.traces.upper import tracing
 from overclaim.mechanisms.noise import Laplace
