@@ -87,6 +87,7 @@ print(sum(name.partition(".")[0] == "overclaim" for name in sys.modules))
 """
 
 
+@pytest.mark.slow(reason="two commands")
 @pytest.mark.parametrize(
     ("words", "most"),
     [
