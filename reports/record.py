@@ -27,8 +27,6 @@ from ..audit.record_types import (
     Standing,
 )
 from ..audit.verdicts.verdict import Result, Verdict
-from ..learners.entry import PUBLISHED
-from ..mechanisms.library_entry import LibraryCase
 from ..mechanisms.relations.relation import neighbours_words
 from .extras import Extras, facts_of, figures_of, traces_of
 from .identity import parameter
@@ -91,7 +89,7 @@ def claim_record(
         "source": prepared.claim.source,
         **standing_of(prepared),
         "where": source_place(prepared.target),
-        "published": prepared.case is not None and prepared.case.standing in PUBLISHED,
+        "published": is_published(prepared),
         "note": task.note or note_of(prepared, result),
         "seed": result.seed,
         "replay": task.command(),
@@ -99,6 +97,15 @@ def claim_record(
         **of_scores(prepared, result),
     }
     return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if drawn else {}))
+
+
+def is_published(prepared: Prepared) -> bool:
+    """Return whether a claim is printed in a paper."""
+    if prepared.case is None:
+        return False
+    from ..learners.entry import PUBLISHED
+
+    return prepared.case.standing in PUBLISHED
 
 
 def power_of(task: Task, result: Result) -> ClaimRecord:
@@ -198,6 +205,8 @@ def finite_function(function: StepFunction) -> FunctionJson:
 def note_of(prepared: Prepared, result: Result) -> str:
     """Return what the catalogue remarks on a case; of a game that it has no case of, whose claim is called false."""
     if prepared.case is not None:
+        from ..mechanisms.library_entry import LibraryCase
+
         return "" if isinstance(prepared.case, LibraryCase) else prepared.case.note
     source = prepared.claim.source
     if result.verdict is not Verdict.FALSIFIED or prepared.setting is None or not source:

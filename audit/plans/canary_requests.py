@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import hinted, takes_no
-from ...learners.entry import Entry
-from ...mechanisms.library_entry import LibraryEntry
-from ...mechanisms.specimen import Specimen
 from ..canaries.score_audit import check_design, of_coins, of_samples
 from ..execution.execution import BUDGET
 from ..record_types import Design
@@ -62,6 +59,10 @@ def given_scores(request: Request) -> CanaryScores:
 
 def given_training(request: Request, target: object) -> object:
     """Return a target that is a training; raise ValueError for another, and for options that it would not heed."""
+    from ...learners.entry import Entry
+    from ...mechanisms.library_entry import LibraryEntry
+    from ...mechanisms.specimen import Specimen
+
     if isinstance(target, Entry | Specimen | LibraryEntry) or inspect.isclass(target) or not callable(target):
         raise ValueError(f"`canaries` is for a training, a function of (included, rng): {request.target} is none")
     _refuse_all_but(request, "a training", "canaries", "trainings", "global_random")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ...learners.entry import Case, Entry
-from ...mechanisms.library_entry import LibraryEntry
-from ...mechanisms.specimen import Specimen
+if TYPE_CHECKING:
+    from ...learners.entry import Case, Entry
+    from ...mechanisms.library_entry import LibraryEntry
+    from ...mechanisms.specimen import Specimen
 
 #: What the names of the mechanisms' and of the libraries' catalogue begin with.
 MECHANISMS, LIBRARIES = "mechanisms/", "libraries/"
@@ -86,12 +87,12 @@ def self_test() -> SelfTest:
 
 def mechanisms() -> Mapping[str, Specimen]:
     """Return the mechanisms of the zoo by name."""
-    return cast(Mapping[str, Specimen], _load("mechanisms.one_shot.zoo").zoo())
+    return cast("Mapping[str, Specimen]", _load("mechanisms.one_shot.zoo").zoo())
 
 
 def libraries() -> Mapping[str, LibraryEntry]:
     """Return the entries of the libraries' catalogue by name; no library is imported for it."""
-    return cast(Mapping[str, LibraryEntry], _load("mechanisms.libraries.catalogue").library_entries())
+    return cast("Mapping[str, LibraryEntry]", _load("mechanisms.libraries.catalogue").library_entries())
 
 
 def entry_of(target: str) -> Entry | None:

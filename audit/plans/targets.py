@@ -14,20 +14,22 @@ from functools import partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType, UnionType
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ...errors import about, did_you_mean, exclude, hinted, must_be, unknown, unknown_target
 from ...learners.blame import raised, raised_by_target
-from ...learners.entry import Entry
 from ...learners.float_errors import beside_target, loaded_none, loading
 from ...learners.protocol import LearnerError
-from ...mechanisms.library_entry import LibraryEntry
-from ...mechanisms.specimen import Specimen
 from ..execution.import_path import add_folder
 from ..execution.provenance import named_from_here
 from ..record_types import PlaceJson
 from .catalogues import LIBRARIES, MECHANISMS, catalogue, libraries, mechanisms
 from .paths import exists, named
+
+if TYPE_CHECKING:
+    from ...learners.entry import Entry
+    from ...mechanisms.library_entry import LibraryEntry
+    from ...mechanisms.specimen import Specimen
 
 #: The values of `Setting` that `--set` may change; the others have options of their own.
 SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
@@ -211,6 +213,9 @@ def parse_parameters(target: object, values: Mapping[str, object]) -> Parameters
     ValueError
         For an unknown name, with the near matches, or a value that does not convert.
     """
+    from ...learners.entry import Entry
+    from ...mechanisms.specimen import Specimen
+
     if isinstance(target, Entry | Specimen):
         known = list(target.parameters)
         known = [*SETTING_NAMES, *known] if isinstance(target, Entry) else known

@@ -12,14 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import about, exclude, hinted, must_be_one_of, not_given, takes_no
-from ...learners.entry import Case, Entry, Setting
 from ...mechanisms.claim import LOSS_SET_NAMES, Claim
 from ...mechanisms.draws import Draws
-from ...mechanisms.library_entry import LibraryCase, LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.relations import Relation
-from ...mechanisms.specimen import Specimen, claim_of
 from ..execution.execution import IN_PROCESS, Execution
 from ..spaces.files import read_input, read_schema
 from .catalogues import library_entry_of
@@ -27,6 +24,9 @@ from .request import Request
 from .targets import MechanismError, losses_given_once, parse_parameters, relation_functions, resolve
 
 if TYPE_CHECKING:
+    from ...learners.entry import Case, Entry, Setting
+    from ...mechanisms.library_entry import LibraryCase, LibraryEntry
+    from ...mechanisms.specimen import Specimen
     from ...mechanisms.weakening import NoiseParameter
     from ..pipeline.audited import Reader
     from ..pipeline.blind_spot_search import Weakening
@@ -89,7 +89,10 @@ class Task(Request):
         """
         if self.of_canaries:
             return self._prepare_canaries()
+        from ...learners.entry import Entry
         from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
+        from ...mechanisms.library_entry import LibraryEntry
+        from ...mechanisms.specimen import Specimen
         from ...mechanisms.weakening import with_parameter, with_settings
 
         target = resolve(self.target)
@@ -215,6 +218,7 @@ class Task(Request):
         return next(own, None) or next((case for case in searched if case.pair is None or given is None), None)
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
+        from ...mechanisms.specimen import claim_of
         from ...mechanisms.weakening import with_parameter
 
         mechanism = specimen.build(**{"epsilon": self._of_noise, **own})
@@ -254,6 +258,7 @@ class Task(Request):
         if self.os_random and not entry.os_random:
             raise not_own("os_random", self.target)
         self._check_inputs()
+        from ...mechanisms.library_entry import LibraryCase
         from ..pipeline.blind_spot_search import Weakening
         from ..spaces.neighbours import neighbours_of
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from ...audit.record_types import ClaimRecord
-from ...learners.entry import STANDINGS, Entry
-from ...mechanisms.library_entry import LibraryEntry
-from ...mechanisms.specimen import Specimen
 from ..reading import level, lower, verdict_of
 from ..status import Status
 from ..upper_words import binding
+
+if TYPE_CHECKING:
+    from ...learners.entry import Entry
+    from ...mechanisms.library_entry import LibraryEntry
+    from ...mechanisms.specimen import Specimen
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": None, "UNDERPOWERED": "yellow"}
 TONES = {"bad": "red", "unsure": "yellow", "good": "green"}
@@ -36,6 +39,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def catalogue_table(entries: Iterable[Entry]) -> str:
     """Return name, claim and source of every entry."""
+    from ...learners.entry import STANDINGS
+
     rows = []
     for entry in entries:
         standings = ", ".join(s for s in STANDINGS if any(case.standing == s for case in entry.cases))
