@@ -21,7 +21,7 @@ from .protocol import NoEvidence, log_loss, log_ratio
 MAX_TABLE = 20_000
 #: Digits to which points are compared, which may be computed in several ways; the most different sequences of them,
 #: and the fewest training runs for each of these on average.
-POINT_DIGITS, MOST_SEQUENCES, FEWEST = 6, 20_000, 20
+POINT_DIGITS, MOST_SEQUENCES, MIN_RUNS_PER_SEQUENCE = 6, 20_000, 20
 #: The most arms that are counted, the differing round's included, and the most cells of a table.
 MOST_NEXT, CELLS = 5, 5000
 
@@ -63,7 +63,7 @@ class NextArms:
         if train.actions.ndim != 2:  # a user's points
             return NoEvidence()
         fitted = [cls(learner, pair, train, alike=alike, many=many) for alike, many in cls._ways(learner, pair)]
-        return min(fitted, key=lambda one: one.loss)
+        return min(fitted, key=lambda attack: attack.loss)
 
     @staticmethod
     def _ways(learner: Learner, pair: Pair) -> Iterator[tuple[bool, int]]:
@@ -80,10 +80,11 @@ class NextArms:
         return int((self.many if self.alike else self.arms) ** self.many)
 
     def _index(self, transcripts: Transcripts) -> NDArray[np.int64]:
-        shown = transcripts.actions[:: self.batch][self.begin : self.begin + self.many]
+        arms_played = transcripts.actions[:: self.batch][self.begin : self.begin + self.many]
         if not self.alike:
-            return index_of(shown, self.arms, 1)
-        first = np.stack([(shown == arm).argmax(axis=0) for arm in shown])  # the first decision with the same arm
+            return index_of(arms_played, self.arms, 1)
+        # The first decision with the same arm.
+        first = np.stack([(arms_played == arm).argmax(axis=0) for arm in arms_played])
         return index_of(first, self.many, 1)
 
     def _log_odds(self, index: NDArray[np.int64], left: NDArray[np.bool_]) -> Floats:
@@ -125,7 +126,7 @@ class PointCounts:
         rounds, dim, _ = train.actions.shape
         self.weights = np.random.Generator(np.random.SFC64(0)).normal(size=rounds * dim)
         self.known, index = np.unique(self._keys(train), return_inverse=True)
-        if self.known.size > min(MOST_SEQUENCES, train.runs // FEWEST):
+        if self.known.size > min(MOST_SEQUENCES, train.runs // MIN_RUNS_PER_SEQUENCE):
             raise ValueError(f"there are {self.known.size} sequences in {train.runs} runs: too many to count")
         left, right = (np.bincount(index[world], minlength=self.known.size) for world in (train.left, ~train.left))
         self.table: Floats = np.round(np.log(left + 0.5) - np.log(right + 0.5), 9)

@@ -96,14 +96,14 @@ class WindowRatio(LawAttack):
     def __init__(self, learner: Learner, pair: Pair) -> None:
         super().__init__(learner, pair)
         self.batch = batch_of(learner)
-        chosen, differs = decisions(pair.rounds, self.batch), pair.t0 // self.batch
+        length, differs = decisions(pair.rounds, self.batch), pair.t0 // self.batch
         best = -1.0
         for before in reversed([before for before in BEFORE if before <= differs]):
-            end = min(chosen, differs - before + WINDOW)
+            end = min(length, differs - before + WINDOW)
             p, q = window_laws(learner, pair, differs - before, end, cells=COARSE)
-            told = float(rounded(epsilon_from_laws(p, q, TELLING), 6))
-            if told > best:
-                best, self.begin, self.end = told, differs - before, end
+            epsilon = float(rounded(epsilon_from_laws(p, q, TELLING), 6))
+            if epsilon > best:
+                best, self.begin, self.end = epsilon, differs - before, end
                 self.table = _log_ratio(p, q)
                 self.laws = (self.table, p, q)
 
@@ -111,13 +111,13 @@ class WindowRatio(LawAttack):
     def applies(learner: Learner, pair: Pair, view: View) -> bool:
         """For two-armed learners with a grid whose differing round comes before the last decision."""
         batch = batch_of(learner)
-        shown = not view.channel and pair.t0 // batch < decisions(pair.rounds, batch) - 1
-        return shown and has_grid_law(learner) and isinstance(pair.left, np.ndarray)
+        differs_before_last = not view.channel and pair.t0 // batch < decisions(pair.rounds, batch) - 1
+        return differs_before_last and has_grid_law(learner) and isinstance(pair.left, np.ndarray)
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Look the arms of the window up."""
-        shown = transcripts.actions[:: self.batch][self.begin : self.end]
-        scores: Floats = self.table[index_of(shown, 2, 1)]
+        arms_played = transcripts.actions[:: self.batch][self.begin : self.end]
+        scores: Floats = self.table[index_of(arms_played, 2, 1)]
         return scores
 
 
@@ -134,9 +134,9 @@ class NoiselessRatio(LawAttack):
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Replay; impossible in both worlds is an error of the learner and scores nan, which is never guessed."""
-        both = np.concatenate([transcripts.actions] * 2, axis=-1)
+        doubled_actions = np.concatenate([transcripts.actions] * 2, axis=-1)
         worlds = np.repeat([True, False], transcripts.runs)
-        left, right = np.split(log_likelihood(self.learner, self.pair, both, worlds), 2)
+        left, right = np.split(log_likelihood(self.learner, self.pair, doubled_actions, worlds), 2)
         with np.errstate(invalid="ignore"):
             return rounded(left - right)
 
@@ -295,8 +295,8 @@ class Boosted:
         return self.scores(self.features.view(self._cut(self._columns(transcripts))))
 
     def _cut(self, columns: Floats) -> Floats:
-        cut: Floats = np.ldexp(rounded(np.ldexp(columns, -self.exponents)), self.exponents)
-        return cut
+        signal: Floats = np.ldexp(rounded(np.ldexp(columns, -self.exponents)), self.exponents)
+        return signal
 
 
 class Paired(Boosted):
@@ -311,8 +311,8 @@ class Paired(Boosted):
         return cls(train) if train.runs >= FEWEST_PAIRED else Scorer(cls.name, lambda seen: np.zeros(seen.runs))
 
     def _learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
-        found = interactions(train)
-        return Interacting(found, stepwise=True).learn(train) if found else nothing
+        codes = interactions(train)
+        return Interacting(codes, stepwise=True).learn(train) if codes else nothing
 
 
 @dataclass(frozen=True)
@@ -381,8 +381,8 @@ ATTACKS: tuple[LearnerAttack, ...] = (
 
 def attack_of(name: str, learner: Learner, pair: Pair, view: View) -> LearnerAttack | None:
     """Return the attack of a name that applies; None where there is none."""
-    every: list[LearnerAttack] = [*ATTACKS, *declared_scores(learner, pair, view)]
-    return next((attack for attack in every if attack.name == name and attack.applies(learner, pair, view)), None)
+    candidates: list[LearnerAttack] = [*ATTACKS, *declared_scores(learner, pair, view)]
+    return next((attack for attack in candidates if attack.name == name and attack.applies(learner, pair, view)), None)
 
 
 def applicable(learner: Learner, pair: Pair, view: View) -> list[LearnerAttack]:

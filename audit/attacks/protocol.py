@@ -133,8 +133,8 @@ def log_loss(scores: Floats, left: NDArray[np.bool_], *, beside: Floats | None =
     what tells no more than chance leaves open is no better.
     """
     losses = log_losses(scores, left)
-    apart = 0.0 if beside is None else float((losses - log_losses(beside, left)).std()) / math.sqrt(losses.size)
-    return float(rounded(losses.mean() + 2 * apart))
+    spread = 0.0 if beside is None else float((losses - log_losses(beside, left)).std()) / math.sqrt(losses.size)
+    return float(rounded(losses.mean() + 2 * spread))
 
 
 def log_ratio(

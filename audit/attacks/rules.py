@@ -48,10 +48,10 @@ def _letters(sides: Sides) -> str:
     return "".join(LETTERS[side] for side in sides.tolist())
 
 
-def _read_letters(says: object) -> Sides:
-    if not isinstance(says, str) or not says or set(says) - set(_SIDES):
-        raise must_be("says", "letters of l, r and -", str(says)[:40], NotFrozenError)
-    return np.array([_SIDES[letter] for letter in says], dtype=np.int8)
+def _read_letters(letters: object) -> Sides:
+    if not isinstance(letters, str) or not letters or set(letters) - set(_SIDES):
+        raise must_be("says", "letters of l, r and -", str(letters)[:40], NotFrozenError)
+    return np.array([_SIDES[letter] for letter in letters], dtype=np.int8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +67,8 @@ class Sequences:
         actions = seen.actions if isinstance(seen, Transcripts) else np.empty(0)
         if actions.ndim != 2 or self.says.size != self.arms ** decisions(len(actions), self.batch):
             raise NotFrozenError("the sequences of arms are others than the baseline's")
-        chosen: Sides = self.says[index_of(actions, self.arms, self.batch)]
-        return chosen
+        sides: Sides = self.says[index_of(actions, self.arms, self.batch)]
+        return sides
 
     def to_json(self) -> dict[str, object]:
         """Return the record's form."""
@@ -84,8 +84,8 @@ class Intervals:
 
     def sides(self, seen: Seen) -> Sides:
         """Look the numbers up."""
-        chosen: Sides = self.says[np.searchsorted(self.cuts, columns_of(mechanism_outputs(seen), 0, 1)[0], "right")]
-        return chosen
+        sides: Sides = self.says[np.searchsorted(self.cuts, columns_of(mechanism_outputs(seen), 0, 1)[0], "right")]
+        return sides
 
     def to_json(self) -> dict[str, object]:
         """Return the record's form."""
@@ -174,10 +174,10 @@ def rule_of(data: Any) -> Rule:
         if kind == "outcomes":
             return Outcomes({str(text): _SIDES[letter] for text, letter in data["says"].items()})
         if kind == "intervals":
-            cuts, says = np.array(data["cuts"], dtype=float), _read_letters(data["says"])
-            if cuts.ndim != 1 or says.size != cuts.size + 1:
+            cuts, sides = np.array(data["cuts"], dtype=float), _read_letters(data["says"])
+            if cuts.ndim != 1 or sides.size != cuts.size + 1:
                 raise NotFrozenError("there must be one letter more than cuts")
-            return Intervals(cuts, says)
+            return Intervals(cuts, sides)
         if kind == "linear":
             ends = [math.nan if data[name] is None else float(data[name]) for name in ("lower", "upper")]
             centre, spread, weights = (np.array(data[name], dtype=float) for name in ("centre", "spread", "weights"))
@@ -202,8 +202,8 @@ def texts_of(seen: Outputs) -> list[str]:
     if not isinstance(seen, np.ndarray) or seen.dtype == object:
         return list(map(text_of, rows))
     keys = [row.tobytes() for row in rows]
-    known = {key: text_of(row) for key, row in dict(zip(keys, rows, strict=True)).items()}
-    return [known[key] for key in keys]
+    texts = {key: text_of(row) for key, row in dict(zip(keys, rows, strict=True)).items()}
+    return [texts[key] for key in keys]
 
 
 def mechanism_outputs(seen: Seen) -> Outputs:

@@ -58,13 +58,13 @@ def _largest_ratio(log_p: Floats, log_q: Floats) -> float:
 
 
 def _one_way(p: Floats, q: Floats, delta: float) -> float:
-    kept = p > 0
-    p, q = p[kept], q[kept]
+    possible = p > 0
+    p, q = p[possible], q[possible]
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(p) - np.log(q)), kind="stable")
         mass, other = np.cumsum(p[order]), np.cumsum(q[order])
-        said = mass > delta  # below that delta explains everything
-        return float(np.max(np.log(mass[said] - delta) - np.log(other[said]), initial=-math.inf))
+        exceeds = mass > delta  # below that delta explains everything
+        return float(np.max(np.log(mass[exceeds] - delta) - np.log(other[exceeds]), initial=-math.inf))
 
 
 def exact_epsilon(
@@ -118,12 +118,12 @@ def exact_epsilon(
             raise reworded(error, str(error), NotExactError) from None
     try:
         epsilons = _from_sequences(learner, pair, deltas, cells)
-        again = (
+        coarser = (
             _from_sequences(learner, pair, deltas, cells // 2) if cells >= FINE and has_grid_law(learner) else epsilons
         )
     except NotEnumerableError as error:
         raise reworded(error, str(error), NotExactError) from None
-    if any(epsilons[d] != again[d] and abs(epsilons[d] - again[d]) > CONVERGED for d in deltas):
+    if any(epsilons[d] != coarser[d] and abs(epsilons[d] - coarser[d]) > CONVERGED for d in deltas):
         raise NotExactError(f"the grid is too coarse here, with {getattr(learner, 'noise', None)}")
     return epsilons
 

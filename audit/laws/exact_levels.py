@@ -54,12 +54,13 @@ def level_of_laws(measure: Measure, p: Floats, q: Floats) -> float:
         level = max(_divergence_level(measure, p, loss), _divergence_level(measure, q, -loss))
     else:
         order = np.argsort(-loss, kind="stable")
-        upto, beyond = (
-            [np.cumsum(law[order][way])[:-1] for law in (p, q)] for way in (slice(None), slice(None, None, -1))
+        head_sums, tail_sums = (
+            [np.cumsum(law[order][direction])[:-1] for law in (p, q)]
+            for direction in (slice(None), slice(None, None, -1))
         )
-        few = upto[0] <= 0.5  # of others the complement: a sum near 1 has not the digits of what is left
-        level = float(np.max(measure.needed(upto[0][few], upto[1][few]), initial=0.0))
-        other_p, other_q = (np.minimum(law[::-1][~few], 1.0) for law in beyond)
+        lower_half = head_sums[0] <= 0.5  # of others the complement: a sum near 1 has not the digits of what is left
+        level = float(np.max(measure.needed(head_sums[0][lower_half], head_sums[1][lower_half]), initial=0.0))
+        other_p, other_q = (np.minimum(law[::-1][~lower_half], 1.0) for law in tail_sums)
         level = max(level, float(np.max(measure.needed(other_q, other_p), initial=0.0)))
     return level if level > _NOTHING else 0.0
 
@@ -78,8 +79,8 @@ def level_of_loss(measure: Measure, law: PrivacyLoss) -> float:
     levels = [0.0]
     for end in (slice(None), slice(None, None, -1)):  # events of the right world, and of the left
         low, high = sorted((law.left[end].cumsum(), law.right[end].cumsum()), key=np.sum)
-        known = (low > PLAIN) & (high < 1 - _NEAR_ALL)
-        levels.append(float(np.max(measure.needed(high[known], low[known]), initial=0.0)))
+        reliable = (low > PLAIN) & (high < 1 - _NEAR_ALL)
+        levels.append(float(np.max(measure.needed(high[reliable], low[reliable]), initial=0.0)))
     return max(levels)
 
 
@@ -87,24 +88,24 @@ def _divergence_level(measure: RDP | ZCDP, p: Floats, loss: Floats) -> float:
     """Return the level that the divergences of one world from the other need, `loss` being ln(p / q)."""
     if isinstance(measure, RDP):
         return _divergence(measure.order - 1, p, loss)
-    shares = [_divergence(more, p, loss) / (1 + more) for more in ORDERS.tolist()]
+    shares = [_divergence(excess_order, p, loss) / (1 + excess_order) for excess_order in ORDERS.tolist()]
     best = int(np.argmax(shares))
     if not best:
         return float(shares[0])
-    near = scipy.optimize.minimize_scalar(
-        lambda more: -_divergence(more, p, loss) / (1 + more),
+    refined = scipy.optimize.minimize_scalar(
+        lambda excess_order: -_divergence(excess_order, p, loss) / (1 + excess_order),
         bounds=(ORDERS[max(best - 1, 1)], ORDERS[min(best + 1, ORDERS.size - 1)]),
         method="bounded",
     )
-    return float(max(*shares, -near.fun))
+    return float(max(*shares, -refined.fun))
 
 
-def _divergence(more: float, p: Floats, loss: Floats) -> float:
+def _divergence(excess_order: float, p: Floats, loss: Floats) -> float:
     """Return the divergence of order 1 + `more`: ln E_P[e^(more loss)] / more, and E_P[loss] where it is 0."""
-    here: NDArray[np.bool_] = p > 0
-    if more < NEAR_ONE:
-        return float(p[here] @ loss[here])
-    return float(np.logaddexp.reduce(np.log(p[here]) + more * loss[here])) / more
+    support: NDArray[np.bool_] = p > 0
+    if excess_order < NEAR_ONE:
+        return float(p[support] @ loss[support])
+    return float(np.logaddexp.reduce(np.log(p[support]) + excess_order * loss[support])) / excess_order
 
 
 def level_of_gaussian(measure: Measure, mu: float) -> float:
@@ -151,9 +152,9 @@ def level_of_law(measure: Measure, law: PrivacyLoss | GaussianLaw) -> float:
     if isinstance(measure, Profile):
         return max(level_of_law(claim, law) / claim.level for claim in measure.claims)
     if isinstance(measure, RDP):
-        more = measure.order - 1
-        grown = special.logsumexp(more * measure.order * np.square(law.mus) / 2) - np.log(len(law.mus))
-        return float(grown) / more if more >= NEAR_ONE else float(np.mean(np.square(law.mus))) / 2
+        excess_order = measure.order - 1
+        grown = special.logsumexp(excess_order * measure.order * np.square(law.mus) / 2) - np.log(len(law.mus))
+        return float(grown) / excess_order if excess_order >= NEAR_ONE else float(np.mean(np.square(law.mus))) / 2
     if not isinstance(measure, ApproxDP):
         raise _unknown(measure)
     if measure.epsilon > 0:

@@ -45,7 +45,7 @@ REACH, STEPS, LONG_STEPS = 4000.0, 50.0, 3.0
 #: States whose transitions are computed at once: their arrays stay near the processor.
 _STATES = 32
 #: The least probability that double precision holds with all its digits, with room for a few factors.
-LEAST = 1e-290
+MIN_PROBABILITY = 1e-290
 #: How far the probabilities of all sequences may be from summing to 1.
 SUMS = 1e-6
 
@@ -68,10 +68,10 @@ def declared_law(learner: Learner, pair: Pair, view: View = ACTIONS, *, fine: bo
 
 def check_enumerable(learner: Learner, pair: Pair) -> None:
     """Raise NotEnumerableError unless `sequence_laws` covers the learner and the pair."""
-    chosen = decisions(pair.rounds, batch_of(learner))
-    if learner.arms**chosen > MAX_SEQUENCES:
+    length = decisions(pair.rounds, batch_of(learner))
+    if learner.arms**length > MAX_SEQUENCES:
         raise hinted(
-            NotEnumerableError(f"{learner.arms} arms and {chosen} decisions give more than {MAX_SEQUENCES} sequences"),
+            NotEnumerableError(f"{learner.arms} arms and {length} decisions give more than {MAX_SEQUENCES} sequences"),
             "use fewer `rounds`",
         )
     on_grid = has_grid_law(learner) and isinstance(pair.left, np.ndarray)
@@ -158,13 +158,15 @@ def log_sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tup
         logs = [log_likelihood(learner, pair, actions, left) for left in (True, False)]
         if _plays_every_arm(learner) and not np.isfinite(logs).all():
             raise NotEnumerableError(
-                f"some sequences have probabilities below {LEAST:g}: the learning rate is too large"
+                f"some sequences have probabilities below {MIN_PROBABILITY:g}: the learning rate is too large"
             )
     else:
         laws = sequence_laws(learner, pair, cells=cells)
         possible = _grid(cast(Hashable, learner), cells).possible(pair) if has_grid_law(learner) else True
-        if any((possible & ~(law > LEAST)).any() for law in laws):
-            raise NotEnumerableError(f"some sequences have probabilities below {LEAST:g}: the noise is too small")
+        if any((possible & ~(law > MIN_PROBABILITY)).any() for law in laws):
+            raise NotEnumerableError(
+                f"some sequences have probabilities below {MIN_PROBABILITY:g}: the noise is too small"
+            )
         with np.errstate(divide="ignore"):
             logs = [np.log(law) for law in laws]
     for log in logs:
@@ -176,15 +178,15 @@ def log_sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tup
 def index_of(actions: Actions, arms: int, batch: int) -> NDArray[np.int64]:
     """Return the index of each run's sequence: actions (rounds, runs) to (runs,)."""
     index = np.zeros(actions.shape[-1], dtype=np.int64)
-    for chosen in actions[::batch]:
+    for arm_row in actions[::batch]:
         index *= arms
-        index += chosen
+        index += arm_row
     return index
 
 
-def all_sequences(arms: int, chosen: int) -> Actions:
+def all_sequences(arms: int, length: int) -> Actions:
     """Return every sequence of `chosen` arms in the order of `index_of`, (chosen, arms ** chosen)."""
-    return np.indices((arms,) * chosen).reshape(chosen, -1)
+    return np.indices((arms,) * length).reshape(length, -1)
 
 
 def _plays_every_arm(learner: object) -> bool:
@@ -260,8 +262,8 @@ class Grid:
         """Return the probabilities of the cells after `arm` and a fed loss of mean `loss`: (cells, len(x))."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             offset, slope = self.inner.line_step(x, arm)
-        lost = ~(np.isfinite(offset) & np.isfinite(slope))  # states in which the arm is never played
-        offset, slope = np.where(lost, 0.0, offset), np.where(lost, 1.0, slope)
+        undefined = ~(np.isfinite(offset) & np.isfinite(slope))  # states in which the arm is never played
+        offset, slope = np.where(undefined, 0.0, offset), np.where(undefined, 1.0, slope)
         result = np.empty((self.edges.size - 1, x.size))
         for start in range(0, x.size, _STATES):
             part = slice(start, start + _STATES)
@@ -270,13 +272,13 @@ class Grid:
             tail = self.noise.tail(np.abs(z))
             rest = 1 - tail
             low = z < 0
-            below, above = np.where(low, tail, rest), np.where(low, rest, tail)
+            mass_below, mass_above = np.where(low, tail, rest), np.where(low, rest, tail)
             # The outermost cells take the tails. Masses right of the centre are differences of upper tails, which
             # keeps small ones exact.
             masses = result[:, part]
-            masses[0] = below[0]
-            masses[1:-1] = np.where(z[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
-            masses[-1] = np.where(z[-1] > 0, above[-1], 1 - below[-1])
+            masses[0] = mass_below[0]
+            masses[1:-1] = np.where(z[:-1] > 0, mass_above[:-1] - mass_above[1:], mass_below[1:] - mass_below[:-1])
+            masses[-1] = np.where(z[-1] > 0, mass_above[-1], 1 - mass_below[-1])
         return result
 
     def _step(self, x: Floats, arm: int, loss: float) -> Floats:
@@ -288,24 +290,26 @@ class Grid:
 
     def possible(self, pair: Pair) -> NDArray[np.bool_]:
         """Return which sequences have a positive probability: after the first arm, noise reaches every state."""
-        chosen = decisions(pair.rounds, self.batch)
+        length = decisions(pair.rounds, self.batch)
         first = self.inner.line_probabilities(np.zeros(1))[:, 0] > 0
-        later = self.inner.line_probabilities(self.centres).max(axis=1) > 0
-        arms = all_sequences(2, chosen)
-        result: NDArray[np.bool_] = first[arms[0]] & later[arms[1:]].all(axis=0)
+        later_arms = self.inner.line_probabilities(self.centres).max(axis=1) > 0
+        arms = all_sequences(2, length)
+        result: NDArray[np.bool_] = first[arms[0]] & later_arms[arms[1:]].all(axis=0)
         return result
 
-    def after(self, world: Floats, many: int) -> tuple[Floats, Floats]:
+    def after(self, world: Floats, count: int) -> tuple[Floats, Floats]:
         """Return the states after so many decisions, and their probabilities, whatever the arms were.
 
         The last answer is kept: a longer way with the same losses goes on from there.
         """
-        told = world[: many * self.batch].copy()
-        known, mass = self._after
-        if many < known.shape[0] // self.batch or not np.array_equal(told[: known.shape[0]], known):
-            known, mass = told[:0], np.ones(1)
+        losses_until = world[: count * self.batch].copy()
+        cached_losses, mass = self._after
+        if count < cached_losses.shape[0] // self.batch or not np.array_equal(
+            losses_until[: cached_losses.shape[0]], cached_losses
+        ):
+            cached_losses, mass = losses_until[:0], np.ones(1)
         steps: dict[tuple[int, bytes], Floats] = {}
-        for b in range(known.shape[0] // self.batch, many):
+        for b in range(cached_losses.shape[0] // self.batch, count):
             x = self.centres if b else np.zeros(1)
             losses = world[b * self.batch : (b + 1) * self.batch].mean(axis=0)
             if (key := (x.size, losses.tobytes())) not in steps:
@@ -313,8 +317,8 @@ class Grid:
                 first, second = (self._transition(x, arm, float(losses[arm])) * played[arm] for arm in (0, 1))
                 steps[key] = first + second
             mass = steps[key] @ mass
-        self._after = told, mass
-        return (self.centres if many else np.zeros(1)), mass
+        self._after = losses_until, mass
+        return (self.centres if count else np.zeros(1)), mass
 
     def law_from(self, world: Floats, x: Floats, mass: Floats, begin: int, end: int) -> Floats:
         """Return the probabilities of the arms from `begin` to before `end`, from states x of these probabilities."""
@@ -330,11 +334,11 @@ class Grid:
         for b in range(end - 1, half - 1, -1):
             states = x if b == half else self.centres
             if b < end - 1:
-                later = [rest @ step for step in self._steps_of(world, b, states)]
+                continuations = [rest @ step for step in self._steps_of(world, b, states)]
             else:
-                later = [np.ones((1, states.size))] * 2
+                continuations = [np.ones((1, states.size))] * 2
             played = self.inner.line_probabilities(states)
-            rest = np.concatenate([arm * after for arm, after in zip(played, later, strict=True)])
+            rest = np.concatenate([arm * after for arm, after in zip(played, continuations, strict=True)])
         return (rest @ mass).T.reshape(-1)
 
     def _steps_of(self, world: Floats, b: int, x: Floats) -> list[Floats]:

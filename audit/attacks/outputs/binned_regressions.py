@@ -28,7 +28,7 @@ UNIFORM, FAR_TAIL, NUDGE = 48, 5e-4, 6e-10
 MOST_REGRESSED = 1_000_000
 #: The most steps of a regression on codes, the move at which it ends, and the share of the runs' mean curvature
 #: below which it is taken again.
-MOST_STEPS, STILL, STALE = 20, 1e-5, 0.9
+MOST_STEPS, TOLERANCE, STALE = 20, 1e-5, 0.9
 #: How much less is said of a curve's steps than of their changes.
 WEAKER = 0.01
 #: How much less is said of the step in the middle of a column, where noise around a value has its step or kink.
@@ -95,9 +95,9 @@ class Coded:
             steps = np.diff(np.eye(self.size), axis=0)[:-1]
             if self.jump and not self.smooth:
                 steps[self.jump - 1] *= FREER
-            way = WEAKER * steps.T @ steps + np.diff(steps, axis=0).T @ np.diff(steps, axis=0)
+            smoothness = WEAKER * steps.T @ steps + np.diff(steps, axis=0).T @ np.diff(steps, axis=0)
             level = np.full(self.size - 1, 1e-3 * (WEAKER if self.smooth else 1.0))
-            precision = np.diag(np.append(level, 1 / 9)) + (way if self.smooth else steps.T @ steps)
+            precision = np.diag(np.append(level, 1 / 9)) + (smoothness if self.smooth else steps.T @ steps)
         return precision * max(LEAST_APART, float(np.mean(left != right)))
 
 
@@ -142,48 +142,48 @@ class CodedRuns:
         step : float
             Standard deviation, before anything is seen, of the difference of neighbouring codes that are ordered.
         """
-        prior, found, spread = self.prior / step**2, np.zeros(len(self.prior)), 0.25
+        prior, weights, spread = self.prior / step**2, np.zeros(len(self.prior)), 0.25
         factor = scipy.linalg.cho_factor(prior + self.even)
         for _ in range(MOST_STEPS):
-            slope, rates = self._slope(found)
+            slope, rates = self._slope(weights)
             if rates < STALE * spread:
-                factor, spread = scipy.linalg.cho_factor(prior + self._curvature(found)), rates
-            move = np.clip(scipy.linalg.cho_solve(factor, slope - prior @ found), -2, 2)
-            found += move
-            if np.abs(move).max() < STILL:
+                factor, spread = scipy.linalg.cho_factor(prior + self._curvature(weights)), rates
+            move = np.clip(scipy.linalg.cho_solve(factor, slope - prior @ weights), -2, 2)
+            weights += move
+            if np.abs(move).max() < TOLERANCE:
                 break
-        return [rounded(found[here], WEIGHT_DIGITS) for here in self.places]
+        return [rounded(weights[columns], WEIGHT_DIGITS) for columns in self.places]
 
-    def _stretches(self, found: Floats, size: int = STRETCH) -> Iterator[tuple[list[Coded], Labels, Floats]]:
+    def _stretches(self, weights: Floats, size: int = STRETCH) -> Iterator[tuple[list[Coded], Labels, Floats]]:
         """Yield the parts of so many runs, their labels, and the chances of the left world by these log odds."""
         for start in range(0, self.left.size, size):
             runs = slice(start, start + size)
             parts = [part.part(runs) for part in self.parts]
-            odds = sum(part.odds(found[here]) for part, here in zip(parts, self.places, strict=True))
+            odds = sum(part.odds(weights[columns]) for part, columns in zip(parts, self.places, strict=True))
             yield parts, self.left[runs], special.expit(odds)
 
-    def _slope(self, found: Floats) -> tuple[Floats, float]:
+    def _slope(self, weights: Floats) -> tuple[Floats, float]:
         """Return the likelihood's slope, and the mean of its curvature over the runs."""
-        slope, curved = np.zeros(found.size), 0.0
-        for parts, left, rate in self._stretches(found):
-            wrong = left - rate
-            for part, here in zip(parts, self.places, strict=True):
-                slope[here] += part.total(wrong)
+        slope, curved = np.zeros(weights.size), 0.0
+        for parts, left, rate in self._stretches(weights):
+            residuals = left - rate
+            for part, columns in zip(parts, self.places, strict=True):
+                slope[columns] += part.total(residuals)
             curved += float(np.sum(rate * (1 - rate)))
         return slope, curved / self.left.size
 
-    def _curvature(self, found: Floats) -> Floats:
+    def _curvature(self, weights: Floats) -> Floats:
         """Return the sums of the runs' curvatures by every two codes."""
-        sums, own = np.zeros((found.size, found.size)), np.zeros(found.size)
-        for parts, _, rate in self._stretches(found, max(STRETCH, *(8 * part.size**2 for part in self.parts))):
-            for i, (one, here) in enumerate(zip(parts, self.places, strict=True)):
-                values = one.weighted(rate * (1 - rate))
-                own[here] += one.total(values)
-                for other, there in zip(parts[i + 1 :], self.places[i + 1 :], strict=True):
-                    codes, size = one.codes * other.size + other.codes, one.size * other.size
-                    both = np.bincount(codes, other.weighted(values), size)
-                    sums[here, there] += both.reshape(one.size, other.size)
-        return np.asarray(sums + sums.T + np.diag(own))
+        sums, diagonal = np.zeros((weights.size, weights.size)), np.zeros(weights.size)
+        for parts, _, rate in self._stretches(weights, max(STRETCH, *(8 * part.size**2 for part in self.parts))):
+            for i, (part, rows) in enumerate(zip(parts, self.places, strict=True)):
+                values = part.weighted(rate * (1 - rate))
+                diagonal[rows] += part.total(values)
+                for other, columns in zip(parts[i + 1 :], self.places[i + 1 :], strict=True):
+                    codes, size = part.codes * other.size + other.codes, part.size * other.size
+                    joint = np.bincount(codes, other.weighted(values), size)
+                    sums[rows, columns] += joint.reshape(part.size, other.size)
+        return np.asarray(sums + sums.T + np.diag(diagonal))
 
 
 @dataclass(frozen=True)
@@ -228,8 +228,8 @@ class BinnedRegression(OutputAttack):
         runs = train.thinned(MOST_REGRESSED)
 
         def coded() -> CodedRuns:
-            shown = [Coded(*part.of(runs), part.size, part.ordered, self.least, part.jump) for part in parts]
-            return CodedRuns(shown, runs.left)
+            codings = [Coded(*part.of(runs), part.size, part.ordered, self.least, part.jump) for part in parts]
+            return CodedRuns(codings, runs.left)
 
         tables = runs.once(("coded", self.least), coded).tables(self.step)
         read = [(part, table) for part, table in zip(parts, tables, strict=True) if table.any()]
@@ -238,8 +238,8 @@ class BinnedRegression(OutputAttack):
             total = np.zeros(view.columns.shape[1])
             for part, table in read:
                 codes, weights = part.of(view)
-                told = table.take(codes)
-                total += told if weights is None else told * weights
+                odds = table.take(codes)
+                total += odds if weights is None else odds * weights
             return rounded(total)
 
         return score
@@ -260,19 +260,19 @@ class _Part:
         codes = view.once(self.codes, lambda: self.codes(view))
         if self.times is None:
             return codes, None
-        same = equal(view.columns, self.times)
-        return codes, same.sum(axis=0, dtype=np.int32) / len(same)
+        repeats = equal(view.columns, self.times)
+        return codes, repeats.sum(axis=0, dtype=np.int32) / len(repeats)
 
 
 def _parts(train: LabelledColumns, *, least: bool) -> Iterator[_Part]:
     columns, special = train.features.columns, train.features.with_specials
-    few = train.thinned(SCREENED)
+    sample = train.thinned(SCREENED)
     for group in ([i for i, column in enumerate(columns) if column.discrete], special):
         if group:
-            known, times = np.unique(kinds_of(group, few), return_counts=True)
-            if known.size * REPEATED <= times.sum():
-                places = Places.of(known, math.prod(columns[i].values.size + 1 for i in group))
-                yield _Part(partial(_place, group, places), known.size + 1, ordered=False)
+            kinds, times = np.unique(kinds_of(group, sample), return_counts=True)
+            if kinds.size * REPEATED <= times.sum():
+                places = Places.of(kinds, math.prod(columns[i].values.size + 1 for i in group))
+                yield _Part(partial(_place, group, places), kinds.size + 1, ordered=False)
                 continue
             yield from (_Part(partial(_kind, i), columns[i].values.size + 1, ordered=False) for i in group)
     numbers = [i for i, column in enumerate(columns) if not column.discrete and not (least and i in special)]
@@ -282,7 +282,7 @@ def _parts(train: LabelledColumns, *, least: bool) -> Iterator[_Part]:
     elif len(numbers) == len(columns) > 1 and not special:
         sources += [partial(_step, i) for i in range(1, len(columns))]
     for source in sources:
-        row = source(few)
+        row = source(sample)
         row = row[np.isfinite(row)]
         low, middle, high = np.quantile(row, [FAR_TAIL, 0.5, 1 - FAR_TAIL]).tolist() if row.size else (0.0, 0.0, 0.0)
         if high > low:
@@ -323,14 +323,14 @@ def _bins(source: Callable[[Columns], Floats], low: float, per_unit: float, view
     numbers = source(view)
     codes = np.empty(numbers.size, dtype=np.uint8)
     for start in range(0, numbers.size, STRETCH):
-        here = slice(start, start + STRETCH)
+        stretch = slice(start, start + STRETCH)
         with np.errstate(invalid="ignore", over="ignore"):  # the last bits of numbers at an edge decide nothing
-            place = numbers[here] - low
+            place = numbers[stretch] - low
             place *= per_unit
             place += NUDGE
-            codes[here] = np.clip(place, 0, UNIFORM - 1, out=place)
-        finite = np.isfinite(numbers[here])
+            codes[stretch] = np.clip(place, 0, UNIFORM - 1, out=place)
+        finite = np.isfinite(numbers[stretch])
         if not finite.all():
-            codes[here] *= finite
-            codes[here] += ~finite * np.uint8(UNIFORM)
+            codes[stretch] *= finite
+            codes[stretch] += ~finite * np.uint8(UNIFORM)
     return codes

@@ -66,27 +66,27 @@ class Table(OutputAttack):
     def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Count the outcomes of the training runs."""
         codes = _Codes(train.features, self.projection)
-        keys, known = codes(train)
-        outcomes, places, times = np.unique(keys[known], return_inverse=True, return_counts=True)
+        keys, is_coded = codes(train)
+        outcomes, places, times = np.unique(keys[is_coded], return_inverse=True, return_counts=True)
         if not outcomes.size:
             return nothing
         lookup, prior, weight = Places.of(outcomes, codes.size), np.full(outcomes.size, 0.5), 1.0
         fallback: Callable[[Columns], Floats] | None = None
-        few = FEW_OUTCOMES if train.coupled else FEWER_OUTCOMES
-        if self.smooth and outcomes.size > few and len(train.features.rows) > 2:
+        max_outcomes = FEW_OUTCOMES if train.coupled else FEWER_OUTCOMES
+        if self.smooth and outcomes.size > max_outcomes and len(train.features.rows) > 2:
             fallback = Logistic().learn(train)
             # Of a projection, runs of one outcome may differ by the regression.
-            shares = special.expit(np.clip(fallback(train)[known], -30, 30))
+            shares = special.expit(np.clip(fallback(train)[is_coded], -30, 30))
             prior = np.bincount(places, shares, outcomes.size) / times
-            weight = worth_of(prior, places, train.left[known])
-        ratios = log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))
+            weight = worth_of(prior, places, train.left[is_coded])
+        ratios = log_ratio(places, train.left[is_coded], outcomes.size, weight * prior, weight * (1 - prior))
         table = np.append(ratios, 0.0)  # of strange outcomes
 
         def score(view: Columns) -> Floats:
-            keys, known = codes(view)
+            keys, is_coded = codes(view)
             places = lookup(keys)
-            if not known.all():
-                places = np.where(known, places, outcomes.size)
+            if not is_coded.all():
+                places = np.where(is_coded, places, outcomes.size)
             scores = table[places]
             strange = places == outcomes.size
             if fallback is not None and strange.any():
@@ -105,8 +105,8 @@ class Table(OutputAttack):
             codes = _Codes(view.features, projection)
             if codes.size:
                 keys = np.unique(codes(screened)[0]).size
-                few = codes.size <= MOST_OUTCOMES
-                if keys <= (max(FEW_OUTCOMES, runs // TWICE) if few else runs // REPEATED):
+                countable = codes.size <= MOST_OUTCOMES
+                if keys <= (max(FEW_OUTCOMES, runs // TWICE) if countable else runs // REPEATED):
                     counts[projection] = keys
         return counts
 
@@ -125,8 +125,8 @@ class _Codes:
             self.sizes = [column.values.size for column in self.columns]
         else:
             values = np.unique(np.concatenate([column.values for column in self.columns]))
-            whole = bool(np.isfinite(values).all() and (values == np.round(values)).all())
-            if count < 2 or not whole:
+            integral = bool(np.isfinite(values).all() and (values == np.round(values)).all())
+            if count < 2 or not integral:
                 return
             self.low, self.span = int(values[0]), int(values[-1] - values[0])
             half = count // 2
@@ -144,22 +144,22 @@ class _Codes:
     def __call__(self, view: Columns) -> tuple[NDArray[np.int64], Labels]:
         """Return the numbers of the outcomes, and which are possible as training saw them."""
         runs = view.columns.shape[1]
-        keys, known = np.zeros(runs, dtype=np.int64), np.ones(runs, dtype=np.bool_)
+        keys, is_coded = np.zeros(runs, dtype=np.int64), np.ones(runs, dtype=np.bool_)
         if self.projection == "all":
             for i, size in enumerate(self.sizes):
                 kinds = view.kinds(i)
                 keys *= size
                 keys += np.maximum(kinds, 1) - np.uint8(1)
-                known &= kinds > 0
-            return keys, known
+                is_coded &= kinds > 0
+            return keys, is_coded
         if self.projection == "halves":
             parts = np.rint(view.halves - self.offset).astype(np.int64)
         else:
             parts = np.stack([(view.columns == value).sum(axis=0) for value in self.values])
         for part, size in zip(parts, self.sizes, strict=True):
-            known &= (part >= 0) & (part < size)
+            is_coded &= (part >= 0) & (part < size)
             keys = keys * size + np.clip(part, 0, size - 1)
-        return keys, known
+        return keys, is_coded
 
 
 @dataclass(frozen=True)
@@ -180,21 +180,21 @@ class Patterns(OutputAttack):
     def is_worth(cls, view: Columns) -> bool:
         """Tell whether some numbers are special, in patterns that training runs repeat."""
         step = -(-view.columns.shape[1] // SCREENED)
-        many = np.unique(cls.keys(view.part(slice(None, None, step)))).size
-        return not view.features.discrete and 2 <= many <= MOST_PATTERNS
+        pattern_count = np.unique(cls.keys(view.part(slice(None, None, step)))).size
+        return not view.features.discrete and 2 <= pattern_count <= MOST_PATTERNS
 
     def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Count."""
         patterns, places = np.unique(self.keys(train), return_inverse=True)
-        rest, within = train.clean.sum(axis=0), (places == place for place in range(patterns.size))
-        parts = [binned_odds(rest[here], train.left[here]) for here in within]
+        rest, members = train.clean.sum(axis=0), (places == place for place in range(patterns.size))
+        parts = [binned_odds(rest[runs], train.left[runs]) for runs in members]
 
         def score(view: Columns) -> Floats:
             keys, rest = self.keys(view), view.clean.sum(axis=0)
             scores = np.zeros(keys.size)
             for pattern, odds in zip(patterns, parts, strict=True):
-                here = keys == pattern
-                scores[here] = odds(rest[here])
+                runs = keys == pattern
+                scores[runs] = odds(rest[runs])
             return scores
 
         return score

@@ -34,8 +34,8 @@ def lowest_bit(x: Floats) -> Floats:
     """
     with np.errstate(invalid="ignore"):
         mantissa, exponent = np.frexp(x)
-        whole = np.where(np.isfinite(x), mantissa, 0.0) * 2.0**53
-    digits = whole.astype(np.int64)
+        integer = np.where(np.isfinite(x), mantissa, 0.0) * 2.0**53
+    digits = integer.astype(np.int64)
     low = digits & -digits  # a power of two: exact as a float
     with np.errstate(divide="ignore"):
         place = np.log2(low.astype(np.float64)) + exponent - 53
@@ -75,10 +75,10 @@ def preimages(released: Floats, value: float, noise: Laplace) -> NDArray[np.int6
     # A last-place error of `guess` moves u by u ulp(guess) / scale: widen the window where that is more than a few.
     for step in range(-_NEAR, _NEAR + 1):
         place = grid + step
-        inside = (place >= 0) & (place < 2.0**52)
-        candidate = (2 * np.where(inside, place, 0.0) + 1) * 2.0**-53
+        in_range = (place >= 0) & (place < 2.0**52)
+        candidate = (2 * np.where(in_range, place, 0.0) + 1) * 2.0**-53
         sent = np.copysign(np.log(candidate) * noise.scale, guess)
-        counts += inside & (sent + value == released)
+        counts += in_range & (sent + value == released)
     return counts
 
 

@@ -43,7 +43,7 @@ def binned_odds(values: Floats, left: Labels) -> Callable[[Floats], Floats]:
     """Return the smoothed log ratio of counts between the quantiles of some values, as a function of others."""
     edges = quantiles(values, BINS)
     table = log_ratio(reached(edges, values)[0], left, edges.size + 1, 0.5, 0.5)
-    return lambda others: table[reached(edges, others)[0]]
+    return lambda values: table[reached(edges, values)[0]]
 
 
 def on_outputs(attack: Scorer[Columns], encoder: Callable[[Outputs], Floats], features: Features) -> Scorer[Outputs]:
@@ -74,10 +74,10 @@ class OutputAttack(ABC):
         """Whether it can only be judged by other runs than those that it learned from."""
         return True
 
-    def beats(self, best: float, worth: float) -> bool:
+    def beats(self, best: float, evidence: float) -> bool:
         """Tell whether it promises more than the best of the attacks before it."""
         handicap = COARSE * abs(best) if self.coarse and math.isfinite(best) else 0.0
-        return worth > best + handicap
+        return evidence > best + handicap
 
     def fit(self, mechanism: object, pair: object, train: LabelledColumns) -> Scorer[Columns]:
         """Return the score, fitted on training runs."""
@@ -154,10 +154,10 @@ def worth_of(prior: Floats, places: NDArray[np.int64], left: Labels) -> float:
     ----------
     .. [1] D. Williams. The analysis of binary responses from toxicological experiments. Biometrics 31, 1975.
     """
-    mine, others = (np.bincount(places[world], minlength=prior.size) for world in (left, ~left))
+    own_counts, other_counts = (np.bincount(places[world], minlength=prior.size) for world in (left, ~left))
     evidence = [
-        float(np.sum(special.betaln(mine + a, others + b) - special.betaln(a, b)))
-        for a, b in ((worth * prior, worth * (1 - prior)) for worth in PRIORS)
+        float(np.sum(special.betaln(own_counts + a, other_counts + b) - special.betaln(a, b)))
+        for a, b in ((weight * prior, weight * (1 - prior)) for weight in PRIORS)
     ]
     return PRIORS[int(np.argmax(rounded(np.array(evidence), 6)))]
 

@@ -34,7 +34,7 @@ LEAST_TOLD = 2.0
 #: The most runs or columns of a ridge regression, whose time is their cube; and its penalties, in mean eigenvalues.
 MOST_SOLVED, PENALTIES = 2048, (0.1, 1.0)
 #: The most numbers of outputs that are narrowed together, which bounds the memory.
-TOGETHER = 2**24
+MAX_NUMBERS = 2**24
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Direction:
     weights: Floats
 
     @classmethod
-    def of(cls, train: LabelledColumns, way: Way) -> Direction:
+    def of(cls, train: LabelledColumns, estimator: Estimator) -> Direction:
         """Return what a way to learn weights makes of training runs."""
-        shown, side = train.clipped(REACH), train.left - train.left.mean()
-        scale = significant(shown.std(axis=1), STANDARD_BITS)
+        columns, side = train.clipped(REACH), train.left - train.left.mean()
+        scale = significant(columns.std(axis=1), STANDARD_BITS)
         scale[scale == 0] = np.inf
-        weights = way((shown - shown.mean(axis=1, keepdims=True)) / scale[:, None], side)
+        weights = estimator((columns - columns.mean(axis=1, keepdims=True)) / scale[:, None], side)
         return cls(significant(weights / (np.sqrt(np.sum(weights**2)) or 1.0) / scale, STANDARD_BITS))
 
     def __call__(self, view: Columns) -> Floats:
@@ -58,7 +58,7 @@ class Direction:
 
 
 #: Returns weights of standardised columns, (columns, runs), by the runs' labels around their mean.
-Way = Callable[[Floats, Floats], Floats]
+Estimator = Callable[[Floats, Floats], Floats]
 #: What is learned of all columns together.
 Learned = tuple[str, Callable[[LabelledColumns], Feature]]
 
@@ -95,30 +95,30 @@ class Narrowed:
         """
         features = Features(columns)
         train = features.view(columns).labelled(left)
-        few, halves = train.thinned(SCREENED), [train.part(train.fold(i)) for i in (0, 1)]
-        rows, kept = list[tuple[str, Feature]](), list[Floats]()
+        sample, halves = train.thinned(SCREENED), [train.part(train.fold(i)) for i in (0, 1)]
+        rows, values = list[tuple[str, Feature]](), list[Floats]()
         if features.kept:
-            rows, surely = _picked(few)
-            kept = [feature(train) for _, feature in rows]
-            for name, learn in (_direction(few), *_together(few)):
+            rows, surely = _picked(sample)
+            values = [feature(train) for _, feature in rows]
+            for name, learn in (_direction(sample), *_together(sample)):
                 stacked = np.empty(left.size)
                 for fold in (0, 1):
                     stacked[train.fold(fold)] = learn(halves[1 - fold].thinned(SCREENED))(halves[fold])
-                if not surely or _says_more(stacked, np.array(kept), left):
-                    kept.append(stacked)
-                    rows.append((name, learn(few)))
-        shown = np.array(kept).reshape(-1, left.size)
+                if not surely or _says_more(stacked, np.array(values), left):
+                    values.append(stacked)
+                    rows.append((name, learn(sample)))
+        numbers = np.array(values).reshape(-1, left.size)
         narrowed = cls(encoder, features, rows)
-        return narrowed, Features(shown, [name for name, _ in rows]).view(shown).labelled(left)
+        return narrowed, Features(numbers, [name for name, _ in rows]).view(numbers).labelled(left)
 
     def __call__(self, outputs: Outputs) -> Floats:
         """Encode and narrow, some runs at a time."""
         runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
-        step = max(1, TOGETHER // max(1, len(self.features.columns)))
+        step = max(1, MAX_NUMBERS // max(1, len(self.features.columns)))
         parts = []
         for start in range(0, runs, step):
-            here = slice(start, start + step)
-            part = outputs[..., here] if isinstance(outputs, np.ndarray) else outputs[here]
+            stretch = slice(start, start + step)
+            part = outputs[..., stretch] if isinstance(outputs, np.ndarray) else outputs[stretch]
             view = self.features.view(self.encoder(part))
             parts.append(np.array([feature(view) for _, feature in self.rows]))
         return np.concatenate(parts, axis=1)
@@ -130,33 +130,33 @@ def _picked(train: LabelledColumns) -> tuple[list[tuple[str, Feature]], bool]:
     Where some say more, the others are left out.
     """
     features = train.features
-    count, called = len(features.columns), features.called
-    told = told_by_each(train.clean, train.left)
+    count, labels = len(features.columns), features.called
+    evidence = told_by_each(train.clean, train.left)
     for i in features.varied:
-        told[i] = np.max([told_by(feature(train), train.left) for _, feature in features.of_column(i)], axis=0)
-    rows: list[tuple[str, Feature]] = [(called[i], partial(_column, i)) for i in range(count)]
+        evidence[i] = np.max([told_by(feature(train), train.left) for _, feature in features.of_column(i)], axis=0)
+    rows: list[tuple[str, Feature]] = [(labels[i], partial(_column, i)) for i in range(count)]
     if features.steps:
         steps = told_by_each(train.steps, train.left)
         # A step says again what its columns say, and these what it does: the one that says most is kept.
-        of_one, of_step = told[:, 0].copy(), steps[:, 0].copy()
-        told[of_one < np.maximum(of_step, np.roll(of_step, -1))] = -np.inf
+        of_one, of_step = evidence[:, 0].copy(), steps[:, 0].copy()
+        evidence[of_one < np.maximum(of_step, np.roll(of_step, -1))] = -np.inf
         steps[of_step <= np.maximum(of_one, np.roll(of_one, 1))] = -np.inf
-        rows += [(f"step to {called[i]}", partial(_step, i)) for i in range(1, count)]
-        told = np.concatenate([told, steps[1:]])
+        rows += [(f"step to {labels[i]}", partial(_step, i)) for i in range(1, count)]
+        evidence = np.concatenate([evidence, steps[1:]])
     sums = list(features.of_all())
-    told = np.concatenate([told, *([told_by(feature(train), train.left)] for _, feature in sums)])
-    order = in_turn(told)
-    chance = -special.ndtri(1 / (2 * SCREENED_SHARES.size * len(told)))
-    surely = [i for i in order if told[i, 3] > chance][:MOST_KEPT]
+    evidence = np.concatenate([evidence, *([told_by(feature(train), train.left)] for _, feature in sums)])
+    order = in_turn(evidence)
+    chance = -special.ndtri(1 / (2 * SCREENED_SHARES.size * len(evidence)))
+    surely = [i for i in order if evidence[i, 3] > chance][:MOST_KEPT]
     return [[*rows, *sums][i] for i in sorted(surely or order[:FEWEST_KEPT])], bool(surely)
 
 
-def _says_more(row: Floats, kept: Floats, left: Labels) -> bool:
+def _says_more(row: Floats, basis: Floats, left: Labels) -> bool:
     """Return whether a learned row tells the inputs apart beyond a regression on the rows that are kept."""
-    view = Features(kept).view(kept)
+    view = Features(basis).view(basis)
     shares = special.expit(LinearOdds.fit(view.features.matrix(view), left).of(view.features.matrix(view)))
-    told = abs(float((left - shares) @ (row - row.mean()))) / (float(row.std()) or 1.0)
-    return told > TELLING * math.sqrt(float(np.sum(shares * (1 - shares))))
+    statistic = abs(float((left - shares) @ (row - row.mean()))) / (float(row.std()) or 1.0)
+    return statistic > TELLING * math.sqrt(float(np.sum(shares * (1 - shares))))
 
 
 def _column(index: int, view: Columns) -> Floats:
@@ -180,31 +180,31 @@ def _direction(train: LabelledColumns) -> Learned:
     .. [1] P. Bickel, E. Levina. Some theory for Fisher's linear discriminant function, 'naive Bayes', and some
        alternatives when there are many more variables than observations. Bernoulli 10, 2004.
     """
-    ways: list[Way] = [_of_means, partial(_of_means, least=LEAST_TOLD)]
-    ways += [partial(_of_ridge, penalty=one) for one in PENALTIES]
+    estimators: list[Estimator] = [_of_means, partial(_of_means, least=LEAST_TOLD)]
+    estimators += [partial(_of_ridge, penalty=penalty) for penalty in PENALTIES]
     learned, judged = (train.part(train.fold(i)) for i in (0, 1))
     side = judged.left - judged.left.mean()
-    sums = [Direction.of(learned, way)(judged) for way in ways]
-    told = [float(side @ one) / (float(one.std()) or 1.0) for one in sums]
-    return "direction", partial(Direction.of, way=ways[best(told)])
+    sums = [Direction.of(learned, estimator)(judged) for estimator in estimators]
+    statistics = [float(side @ row) / (float(row.std()) or 1.0) for row in sums]
+    return "direction", partial(Direction.of, estimator=estimators[best(statistics)])
 
 
-def _of_means(shown: Floats, side: Floats, least: float = 0.0) -> Floats:
+def _of_means(columns: Floats, side: Floats, least: float = 0.0) -> Floats:
     """Return weights: the difference of each standardised column's means, or 0 below `least` standard errors."""
-    told = shown @ side
-    return np.where(np.abs(told) >= least * np.sqrt(np.sum(side**2)), told, 0.0)
+    means = columns @ side
+    return np.where(np.abs(means) >= least * np.sqrt(np.sum(side**2)), means, 0.0)
 
 
-def _of_ridge(shown: Floats, side: Floats, penalty: float) -> Floats:
+def _of_ridge(columns: Floats, side: Floats, penalty: float) -> Floats:
     """Return weights of a ridge regression on standardised columns: by runs, where there are fewer of them."""
-    if min(shown.shape) > MOST_SOLVED:
-        step = -(-shown.shape[1] // MOST_SOLVED)
-        shown, side = shown[:, ::step], side[::step]
-    dual = shown.shape[0] > shown.shape[1]
-    products = shown.T @ shown if dual else shown @ shown.T
+    if min(columns.shape) > MOST_SOLVED:
+        step = -(-columns.shape[1] // MOST_SOLVED)
+        columns, side = columns[:, ::step], side[::step]
+    dual = columns.shape[0] > columns.shape[1]
+    products = columns.T @ columns if dual else columns @ columns.T
     products[np.diag_indices_from(products)] += penalty * max(1.0, float(np.trace(products)) / len(products))
-    solved = scipy.linalg.solve(products, side if dual else shown @ side, assume_a="pos")
-    weights: Floats = shown @ solved if dual else solved
+    solved = scipy.linalg.solve(products, side if dual else columns @ side, assume_a="pos")
+    weights: Floats = columns @ solved if dual else solved
     return weights
 
 

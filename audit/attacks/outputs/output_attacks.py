@@ -33,28 +33,32 @@ def attacks_on(train: LabelledColumns, *, thorough: bool) -> list[OutputAttack]:
     if not features.rows:
         return []
     outcomes = Table.projections(train)
-    worth: list[OutputAttack] = [Table(name, smooth=thorough, outcomes=many) for name, many in outcomes.items()]
+    attacks: list[OutputAttack] = [
+        Table(name, smooth=thorough, outcomes=outcome_count) for name, outcome_count in outcomes.items()
+    ]
     if outcomes.get("all", MOST_OUTCOMES) <= FEW_OUTCOMES:
-        return worth[:1]
+        return attacks[:1]
     several = train.coupled and len(features.columns) > 1
     if (thorough or not several) and Patterns.is_worth(train):
-        worth.append(Patterns())
+        attacks.append(Patterns())
     if several:
         if len(features.with_specials) > 1:
-            worth.append(BinnedRegression(CURVE_STEP, least=True))
-        worth += [BinnedRegression(step) for step in (BIN_STEPS if thorough else (SEARCH_STEP,))]
+            attacks.append(BinnedRegression(CURVE_STEP, least=True))
+        attacks += [BinnedRegression(step) for step in (BIN_STEPS if thorough else (SEARCH_STEP,))]
     picked = screen(train, 4 if thorough else 2)
     for i, sign in picked.items():
-        worth += [SingleFeature(i, features.names[i], one) for one in ((1.0, -1.0) if train.coupled else (sign,))]
+        attacks += [
+            SingleFeature(i, features.names[i], direction) for direction in ((1.0, -1.0) if train.coupled else (sign,))
+        ]
     if thorough and not features.discrete:
-        worth += [Histogram(i, features.names[i]) for i in list(picked)[:2]]
+        attacks += [Histogram(i, features.names[i]) for i in list(picked)[:2]]
     if not several and len(features.rows) > 2 and (thorough or "all" not in outcomes):
         separable = train.left.size < SEPARABLE * len(features.rows)
-        worth += [OnAll(), OnFew()] if separable else [Logistic()]
+        attacks += [OnAll(), OnFew()] if separable else [Logistic()]
         if OnColumns.is_worth(train):
-            worth.append(OnColumns())
-    if found := interactions(train):
-        worth.append(Interacting(found))
+            attacks.append(OnColumns())
+    if codes := interactions(train):
+        attacks.append(Interacting(codes))
     if thorough and not several and not outcomes and len(features.columns) > 1 and train.left.size >= FEWEST_BOOSTED:
-        worth.append(Boosting())
-    return worth
+        attacks.append(Boosting())
+    return attacks

@@ -137,9 +137,9 @@ class LinearOdds:
         from sklearn.linear_model import LogisticRegression
 
         mean, scale = _moments(matrix)
-        few = matrix.shape[1] <= MOST_NEWTON
-        how = {"solver": "newton-cholesky", "max_iter": 60, "tol": 1e-3} if few else {"max_iter": 300}
-        model = LogisticRegression(C=variance, **how)
+        newton = matrix.shape[1] <= MOST_NEWTON
+        options = {"solver": "newton-cholesky", "max_iter": 60, "tol": 1e-3} if newton else {"max_iter": 300}
+        model = LogisticRegression(C=variance, **options)
         with warnings.catch_warnings():
             for poor in (ConvergenceWarning, scipy.linalg.LinAlgWarning):  # costs power, and another attack is picked
                 warnings.simplefilter("ignore", poor)
@@ -160,18 +160,18 @@ class LinearOdds:
         """Return those of the features that tell something beside the ones before them, each the best that is left."""
         mean, scale = _moments(matrix)
         standard = (matrix - mean) / scale
-        taken: list[int] = []
+        selected: list[int] = []
         odds = cls(np.zeros(matrix.shape[1]), math.log(left.sum() / (~left).sum()))
-        while len(taken) < MOST_TAKEN:
+        while len(selected) < MOST_TAKEN:
             shares = special.expit(odds.of(matrix))
-            told = np.abs((left - shares) @ standard) / math.sqrt(float(np.sum(shares * (1 - shares))))
-            told[taken] = 0.0
-            if told.max() < TELLING:
+            statistics = np.abs((left - shares) @ standard) / math.sqrt(float(np.sum(shares * (1 - shares))))
+            statistics[selected] = 0.0
+            if statistics.max() < TELLING:
                 break
-            taken.append(best(told))
-            fitted = cls.fit(matrix[:, taken], left)
+            selected.append(best(statistics))
+            fitted = cls.fit(matrix[:, selected], left)
             odds = cls(np.zeros(matrix.shape[1]), fitted.constant)
-            odds.weights[taken] = fitted.weights
+            odds.weights[selected] = fitted.weights
         return odds
 
     @classmethod
@@ -180,16 +180,16 @@ class LinearOdds:
         odds = cls.fit(matrix, left)
         if matrix.shape[1] <= FEW_FEATURES:
             return odds
-        few = cls.stepwise(matrix, left)
-        if not few.weights.any():  # each tells too little alone, and all may tell something together
+        selected = cls.stepwise(matrix, left)
+        if not selected.weights.any():  # each tells too little alone, and all may tell something together
             return odds
-        return cls.best_of([odds, few], matrix, left)
+        return cls.best_of([odds, selected], matrix, left)
 
     @staticmethod
     def best_of(candidates: Sequence[LinearOdds], matrix: Floats, left: Labels) -> LinearOdds:
         """Return the first of those with the least criterion, but for rounding."""
         product = cache(partial(_product, matrix))
-        return min(candidates, key=lambda one: float(rounded(one.criterion(matrix, left, product))))
+        return min(candidates, key=lambda candidate: float(rounded(candidate.criterion(matrix, left, product))))
 
     def of(self, matrix: Floats) -> Floats:
         """Return the log odds, (runs,), of runs whose features are a matrix, (runs, features)."""
@@ -211,18 +211,18 @@ class LinearOdds:
         ----------
         .. [1] R. Gray. Flexible methods for analyzing survival data using splines. JASA 87, 1992, section 2.
         """
-        odds, used = self.of(matrix), self.weights != 0
-        if not used.any():
+        odds, active = self.of(matrix), self.weights != 0
+        if not active.any():
             return float(2 * log_losses(odds, left).sum())
         shares = special.expit(odds)
         root = np.sqrt(shares * (1 - shares))
         # The sum of c / (c + 1 / variance) over the eigenvalues c of either product of the matrix and its transpose.
-        if np.count_nonzero(used) > max(MOST_TAKEN, len(matrix)):
+        if np.count_nonzero(active) > max(MOST_TAKEN, len(matrix)):
             weighted = product() * np.outer(root, root)
         else:
-            standard = _standard(matrix[:, used]) * root[:, None]
-            few = standard.T if standard.shape[0] > standard.shape[1] else standard
-            weighted = few @ few.T
+            standard = _standard(matrix[:, active]) * root[:, None]
+            gram_rows = standard.T if standard.shape[0] > standard.shape[1] else standard
+            weighted = gram_rows @ gram_rows.T
         weighted[np.diag_indices_from(weighted)] += 1 / self.variance
         inverse, _ = scipy.linalg.lapack.dtrtri(np.linalg.cholesky(weighted), lower=1)
         effective = len(weighted) - np.sum(np.square(inverse)) / self.variance

@@ -13,12 +13,12 @@ from ...encoding.features import LabelledColumns, Labels
 from .learned import SCREENED
 
 #: An audit that has this many times the screened runs screens the better features again, on more runs.
-MANY = 8
+MAX_BINS = 8
 #: Between which shares of its values the bins of a feature that is screened are: finer in its tails, for what is rare.
 SCREENED_SHARES = np.concatenate([0.5 ** np.arange(8, 4, -1), np.arange(1, 16) / 16, 1 - 0.5 ** np.arange(5, 9)])
 
 
-def screen(train: LabelledColumns, most: int) -> dict[int, float]:
+def screen(train: LabelledColumns, max_features: int) -> dict[int, float]:
     """Return the features that tell the inputs apart best, each with the sign that its scores need.
 
     They are best by information over all bins, or by their best tail. All are looked at on few runs, and the better
@@ -26,21 +26,21 @@ def screen(train: LabelledColumns, most: int) -> dict[int, float]:
     """
     rows = list(range(len(train.features.rows)))
     step = -(-train.left.size // SCREENED)
-    if step >= MANY:
-        rows = list(_best_rows(train.every(step), rows))[: len(rows) // 4 + most]
-        step = -(-step // MANY)
-    return dict(list(_best_rows(train.every(step), rows).items())[:most])
+    if step >= MAX_BINS:
+        rows = list(_best_rows(train.every(step), rows))[: len(rows) // 4 + max_features]
+        step = -(-step // MAX_BINS)
+    return dict(list(_best_rows(train.every(step), rows).items())[:max_features])
 
 
 def _best_rows(train: LabelledColumns, rows: Sequence[int]) -> dict[int, float]:
     """Return some features with their signs, best first, by either criterion in turn."""
-    told = np.array([told_by(train.features.rows[i](train), train.left) for i in rows]).reshape(-1, 4)
-    return {rows[i]: float(told[i, 2]) for i in in_turn(told)}
+    evidence = np.array([told_by(train.features.rows[i](train), train.left) for i in rows]).reshape(-1, 4)
+    return {rows[i]: float(evidence[i, 2]) for i in in_turn(evidence)}
 
 
-def in_turn(told: Floats) -> list[int]:
+def in_turn(evidence: Floats) -> list[int]:
     """Return the places of features, best first, by either criterion in turn; see `told_by`."""
-    return list(dict.fromkeys(np.argsort(-told[:, :2], axis=0, kind="stable").ravel().tolist()))
+    return list(dict.fromkeys(np.argsort(-evidence[:, :2], axis=0, kind="stable").ravel().tolist()))
 
 
 def told_by(values: Floats, left: Labels) -> Floats:
@@ -52,27 +52,27 @@ def told_by(values: Floats, left: Labels) -> Floats:
     # Values that come often have a bin of their own.
     edges = np.unique(np.concatenate([edges, np.nextafter(edges, np.inf), [-np.inf, np.inf]]))
     counts = np.diff([np.searchsorted(np.sort(values[world]), edges) for world in (left, ~left)])
-    told: Floats = _told(counts[None, :, counts.any(axis=0)])[0]
-    return told
+    evidence: Floats = _told(counts[None, :, counts.any(axis=0)])[0]
+    return evidence
 
 
 def told_by_each(rows: Floats, left: Labels) -> Floats:
     """Return what `told_by` returns of each row, (rows, 4): of those whose numbers differ many at a time."""
-    told = np.empty((len(rows), 4))
+    evidence = np.empty((len(rows), 4))
     cuts = np.unique(np.ceil(SCREENED_SHARES * (left.size - 1)).astype(np.intp))
     cuts = cuts[(cuts > 0) & (cuts < left.size)]
     sizes = np.diff(cuts, prepend=0, append=left.size)
     step = max(1, TOGETHER // max(1, left.size))
     for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        order = np.argsort(some, axis=1)
-        ordered = np.take_along_axis(some, order, axis=1)
+        batch = rows[start : start + step]
+        order = np.argsort(batch, axis=1)
+        ordered = np.take_along_axis(batch, order, axis=1)
         of_left = np.add.reduceat(left[order].astype(np.int64), np.append(0, cuts), axis=1)
-        here = _told(np.stack([of_left, sizes - of_left], axis=1))
+        batch_evidence = _told(np.stack([of_left, sizes - of_left], axis=1))
         for i in np.flatnonzero(~(ordered[:, 1:] > ordered[:, :-1]).all(axis=1)):
-            here[i] = told_by(some[i], left)
-        told[start : start + step] = here
-    return told
+            batch_evidence[i] = told_by(batch[i], left)
+        evidence[start : start + step] = batch_evidence
+    return evidence
 
 
 def _told(counts: Floats) -> Floats:
@@ -80,18 +80,18 @@ def _told(counts: Floats) -> Floats:
 
     Of many bins more is said by chance: as much as there are, less one.
     """
-    both = counts + 0.5
-    information = ((both[:, 0] - both[:, 1]) ** 2 / both.sum(axis=1)).sum(axis=1) - (both.shape[2] - 1)
-    if both.shape[2] == 1:
-        none, one = np.zeros(len(both)), np.ones(len(both))
-        return np.stack([information, none - np.inf, one, none], axis=1)
+    smoothed = counts + 0.5
+    information = ((smoothed[:, 0] - smoothed[:, 1]) ** 2 / smoothed.sum(axis=1)).sum(axis=1) - (smoothed.shape[2] - 1)
+    if smoothed.shape[2] == 1:
+        none, ones = np.zeros(len(smoothed)), np.ones(len(smoothed))
+        return np.stack([information, none - np.inf, ones, none], axis=1)
     upto, on = np.cumsum(counts, axis=2)[..., :-1], np.cumsum(counts[..., ::-1], axis=2)[..., :-1]
     tails = np.stack([upto, on], axis=2) + 0.5  # (features, 2, lower or upper, places)
     ratios, errors = np.log(tails[:, 0] / tails[:, 1]), np.sqrt((1 / tails).sum(axis=1))
-    surely, *flat = (one.reshape(len(both), -1) for one in (np.abs(ratios) - 2 * errors, ratios, errors))
+    surely, *flat = (ones.reshape(len(smoothed), -1) for ones in (np.abs(ratios) - 2 * errors, ratios, errors))
     place = np.argmax(rounded(surely), axis=1)[:, None]
-    ratio, error = (np.take_along_axis(one, place, axis=1)[:, 0] for one in flat)
+    ratio, error = (np.take_along_axis(ones, place, axis=1)[:, 0] for ones in flat)
     sign = np.sign(ratio) * np.where(place[:, 0] >= ratios.shape[2], 1.0, -1.0)
-    runs = both.sum(axis=2)
+    runs = smoothed.sum(axis=2)
     z = np.abs(ratio - np.log(runs[:, 0] / runs[:, 1])) / error
     return np.stack([information, surely.max(axis=1), np.where(sign == 0, 1.0, sign), z], axis=1)

@@ -110,7 +110,7 @@ def test_wide_outputs_are_narrowed_some_runs_at_a_time(monkeypatch):
     left, columns = rng.random(300) < 0.5, rng.laplace(size=(LAST, 300))
     narrowed, _ = Narrowed.fit(np.asarray, columns, left)
     at_once = narrowed(columns)
-    monkeypatch.setattr(narrowing, "TOGETHER", 7 * LAST)
+    monkeypatch.setattr(narrowing, "MAX_NUMBERS", 7 * LAST)
     np.testing.assert_array_equal(narrowed(columns), at_once)
 
 
