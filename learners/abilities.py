@@ -60,38 +60,38 @@ def has_method(learner: object, name: str) -> bool:
     return hasattr(learner, name) and (inner is None or has_method(inner, name))
 
 
-def owns(thing: object, *abilities: str) -> bool:
+def owns(target: object, *abilities: str) -> bool:
     """Tell whether a thing offers all these abilities, each of them its own.
 
     An ability belongs to the class that defines it, or to the class of ours that inherits it there. Below that class
     nothing may override what it has, neither a subclass nor the object itself; abstract methods may be filled in. A
     subclass that overrides nothing keeps what it inherits.
     """
-    if type(thing) is WithoutProbabilities:
-        return "probabilities" not in abilities and owns(thing.learner, *abilities)
-    return all(_owns(thing, ability) for ability in abilities)
+    if type(target) is WithoutProbabilities:
+        return "probabilities" not in abilities and owns(target.learner, *abilities)
+    return all(_owns(target, ability) for ability in abilities)
 
 
-def _owns(thing: object, ability: str) -> bool:
-    classes = [kind for kind in type(thing).__mro__[:-1] if not vars(kind).get("_is_protocol", False)]
-    held = getattr(thing, "__dict__", {})
+def _owns(target: object, ability: str) -> bool:
+    classes = [kind for kind in type(target).__mro__[:-1] if not vars(kind).get("_is_protocol", False)]
+    attributes = getattr(target, "__dict__", {})
     declares = (kind for kind in classes if ability in vars(kind) or ability in inspect.get_annotations(kind))
     owner = next(declares, None)
-    if ability in held and (owner is None or _plays(vars(owner).get(ability))):
-        return held[ability] is not None  # put into the object: nothing lies below
-    if owner is None or (ability not in held and getattr(thing, ability, None) is None):
+    if ability in attributes and (owner is None or _plays(vars(owner).get(ability))):
+        return attributes[ability] is not None  # put into the object: nothing lies below
+    if owner is None or (ability not in attributes and getattr(target, ability, None) is None):
         return False
-    ours = next((kind for kind in classes if in_our_rooms(kind)), None)
-    if ours is not None and owner in ours.__mro__:
-        if not is_written(ours):
+    our_class = next((kind for kind in classes if in_our_rooms(kind)), None)
+    if our_class is not None and owner in our_class.__mro__:
+        if not is_written(our_class):
             return False
-        owner = ours
+        owner = our_class
     tested = {name: value for kind in reversed(owner.__mro__[:-1]) for name, value in vars(kind).items()}
     tested = {name: value for name, value in tested.items() if not getattr(value, "__isabstractmethod__", False)}
-    below = [item for kind in classes[: classes.index(owner)] for item in vars(kind).items()]
-    below += [(name, None) for name in held if name in tested]
+    overrides = [item for kind in classes[: classes.index(owner)] for item in vars(kind).items()]
+    overrides += [(name, None) for name in attributes if name in tested]
     # A number that a subclass or the object sets anew, such as its scale, is what the ability reads there, too.
-    replaced = {name for name, value in below if _plays(value) or _plays(tested.get(name))}
+    replaced = {name for name, value in overrides if _plays(value) or _plays(tested.get(name))}
     return not playing(replaced) & {*tested, "__getattr__", "__getattribute__"}
 
 
@@ -100,17 +100,17 @@ def _plays(value: object) -> bool:
     return (callable(value) or hasattr(value, "__get__")) and not isinstance(value, cached_property)
 
 
-def is_ours(thing: object) -> bool:
+def is_ours(target: object) -> bool:
     """Tell whether a learner, or a part of one, is exactly ours as it is written, and so is all that it holds.
 
     A closed form is that of our code. Another class may have the same abilities, a subclass another update, an object
     a method of its own, a part another law.
     """
-    held = getattr(thing, "__dict__", {})
+    attributes = getattr(target, "__dict__", {})
     return (
-        is_written(type(thing))
-        and not any(_plays(getattr(type(thing), name, None)) for name in held)
-        and all(map(_is_harmless, held.values()))
+        is_written(type(target))
+        and not any(_plays(getattr(type(target), name, None)) for name in attributes)
+        and all(map(_is_harmless, attributes.values()))
     )
 
 
@@ -125,14 +125,14 @@ def _is_harmless(value: Any) -> bool:
     return type(value) in _PLAIN or is_ours(value)
 
 
-def declares(thing: object, ability: str) -> bool:
+def declares(target: object, ability: str) -> bool:
     """Tell whether a law, a score or branches that a thing declares are to be believed: it offers them as its own.
 
     A closed form of ours is that of our code alone, with parts of ours; another author's is that of the class beside
     whose methods it stands.
     """
-    owner = next((kind for kind in type(thing).__mro__ if ability in vars(kind)), None)
-    return owner is not None and owns(thing, ability) and (not in_our_rooms(owner) or is_ours(thing))
+    owner = next((kind for kind in type(target).__mro__ if ability in vars(kind)), None)
+    return owner is not None and owns(target, ability) and (not in_our_rooms(owner) or is_ours(target))
 
 
 def plays_arms(learner: object) -> bool:
@@ -258,11 +258,11 @@ def select(state: Any, columns: Any) -> object:
     """Return a learner's state with the given runs: every array's last axis is taken at `columns`."""
     if hasattr(state, "select"):
         return state.select(columns)
-    taken = {}
+    arrays = {}
     for field in fields(state):
         value = getattr(state, field.name)
         if isinstance(value, np.ndarray):
-            taken[field.name] = value.take(columns, axis=-1)  # contiguous, unlike value[..., columns]
+            arrays[field.name] = value.take(columns, axis=-1)  # contiguous, unlike value[..., columns]
         elif is_dataclass(value):
-            taken[field.name] = select(value, columns)
-    return replace(state, **taken)
+            arrays[field.name] = select(value, columns)
+    return replace(state, **arrays)

@@ -58,29 +58,29 @@ def frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
 
 def audited_code(error: BaseException) -> str | None:
     """Return where in the code under audit an error was raised: the outermost function that is not ours; or None."""
-    inside = False
+    in_package = False
     for frame, _ in frames(error):
-        inside = inside or of_package(_module(frame))
-        if inside and _of_others(frame):
+        in_package = in_package or of_package(_module(frame))
+        if in_package and _of_others(frame):
             return frame.f_code.co_qualname.replace("<locals>.", "")
     return None
 
 
 def crash_place(error: BaseException) -> str:
     """Return the last line of the target's own file that an error passed through, as `FILE:LINE in NAME()`."""
-    inside, place, trace = False, None, error.__traceback__
+    in_package, place, trace = False, None, error.__traceback__
     while trace is not None:
         code, frame = trace.tb_frame.f_code, trace.tb_frame
-        inside = inside or of_package(_module(frame))
-        if inside and _of_others(frame) and (place is None or place[0] == code.co_filename):
+        in_package = in_package or of_package(_module(frame))
+        if in_package and _of_others(frame) and (place is None or place[0] == code.co_filename):
             place = code.co_filename, trace.tb_lineno, code.co_name
         trace = trace.tb_next
     if place is None:
         return ""
     file, line, name = place
-    path, here = Path(file), Path.cwd()
-    shown = path.relative_to(here) if path.is_relative_to(here) else path.name if path.is_absolute() else path
-    return f"{shown}:{line}" + (f" in {name}()" if name.isidentifier() else "")
+    path, folder = Path(file), Path.cwd()
+    place_name = path.relative_to(folder) if path.is_relative_to(folder) else path.name if path.is_absolute() else path
+    return f"{place_name}:{line}" + (f" in {name}()" if name.isidentifier() else "")
 
 
 def deliberate(error: BaseException) -> bool:
@@ -99,8 +99,8 @@ def raised_by_target(error: BaseException) -> bool:
     It must not be ours: while a target runs, a handler of ours raises for a signal.
     """
     *_, last = [(None, 0), *frames(error)]
-    outside = last[0] is not None and not of_package(_module(last[0]))
-    return outside and audited_code(error) is not None and _raises(*last)
+    in_target = last[0] is not None and not of_package(_module(last[0]))
+    return in_target and audited_code(error) is not None and _raises(*last)
 
 
 def interruption(error: BaseException) -> LearnerError:
@@ -191,8 +191,8 @@ def extra_or_reason(what: str, make: Callable[[], Extra]) -> tuple[Extra | None,
         if any(map(_ending, _behind(error))):
             raise
         blame = blamed(error)
-        ours = isinstance(blame, LearnerError | LossError) or deliberate(blame)
-        reason = said(blame).partition(": ")[2] if ours else ""
+        deliberate_error = isinstance(blame, LearnerError | LossError) or deliberate(blame)
+        reason = said(blame).partition(": ")[2] if deliberate_error else ""
         return None, (MissingExtra(what, reason or said(blame)),)
 
 
@@ -208,17 +208,17 @@ def _ending(error: BaseException) -> bool:
 def _behind(error: BaseException) -> Iterator[BaseException]:
     """Yield an error, and those that it was raised for or while handling."""
     seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def name_of(target: object) -> str:
     """Return what to call a target: the name of the user's class, of the function, or of the object's class."""
-    named = getattr(target, "user_class", target)
-    return str(getattr(named, "__name__", type(named).__name__))
+    source = getattr(target, "user_class", target)
+    return str(getattr(source, "__name__", type(source).__name__))
 
 
 def _module(frame: FrameType) -> str:
@@ -252,6 +252,6 @@ def all_ours(target: object, depth: int = 4) -> bool:
     kind = target if isinstance(target, type) or not hasattr(target, "__dict__") else type(target)
     if not of_package(str(getattr(kind, "__module__", ""))):
         return False
-    held = vars(target).values() if kind is not target and depth else ()
-    played = (one for one in held if isinstance(one, type) or hasattr(type(one), "update"))
-    return all(all_ours(one, depth - 1) for one in played if not isinstance(one, dict))
+    values = vars(target).values() if kind is not target and depth else ()
+    played = (part for part in values if isinstance(part, type) or hasattr(type(part), "update"))
+    return all(all_ours(part, depth - 1) for part in played if not isinstance(part, dict))

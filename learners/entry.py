@@ -127,13 +127,13 @@ class Case:
 
     def to_json(self, entry: Entry) -> dict[str, object]:
         """Return whose claim it is and what is expected, in the words of a record."""
-        said, (setting, _) = self.statement, entry.setting_of(self)
+        statement, (setting, _) = self.statement, entry.setting_of(self)
         claim = entry.claim(setting)
         return {
             "standing": self.standing,
             "source": self.source(entry),
-            "quotation": {"text": said.text, "where": said.where} if said else None,
-            "answer": (said.answer or None) if said else None,
+            "quotation": {"text": statement.text, "where": statement.where} if statement else None,
+            "answer": (statement.answer or None) if statement else None,
             "calibration": self.calibration,
             "surface": self.surface,
             "neighbours": self.neighbours,
@@ -263,16 +263,16 @@ class Entry:
     @property
     def defaults(self) -> dict[str, object]:
         """The algorithm's own parameters and their values where nothing is said."""
-        known = inspect.signature(self.build).parameters.values()
-        return {p.name: p.default for p in known if p.kind is p.KEYWORD_ONLY}
+        parameters = inspect.signature(self.build).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
     def setting(self, **changes: Any) -> Setting:
         """Return the entry's default setting with some values changed."""
         default = Setting(rounds=self.rounds, arms=self.arms, delta=self.delta, losses=self.losses)
-        chosen = replace(default, **changes)
-        if self.fixed_losses and chosen.losses != self.losses:
-            raise must_be(f"losses of {self.name}", f"{self.losses}: its noise is", chosen.losses)
-        return chosen
+        setting = replace(default, **changes)
+        if self.fixed_losses and setting.losses != self.losses:
+            raise must_be(f"losses of {self.name}", f"{self.losses}: its noise is", setting.losses)
+        return setting
 
     def cases_of(self, setting: Setting, own: Mapping[str, object], claim: Claim) -> list[Case]:
         """Return the cases that audit this claim in this setting, on whatever pair and with whatever runs.
@@ -282,28 +282,35 @@ class Entry:
         own : mapping
             The algorithm's own parameters, where they are not as usual.
         """
-        usual = self.defaults
-        asked = setting, {**usual, **own}, claim.neighbours, claim.surface, claim.epsilon, claim.delta
+        defaults = self.defaults
+        key = setting, {**defaults, **own}, claim.neighbours, claim.surface, claim.epsilon, claim.delta
         cases = []
         for case in self.cases:
-            chosen, parameters = self.setting_of(case)
-            claimed = self.claim(chosen).epsilon if self.claim_epsilon else case.epsilon
-            if (chosen, {**usual, **parameters}, case.neighbours, case.surface, claimed, chosen.delta) == asked:
+            case_setting, parameters = self.setting_of(case)
+            claimed = self.claim(case_setting).epsilon if self.claim_epsilon else case.epsilon
+            if (
+                case_setting,
+                {**defaults, **parameters},
+                case.neighbours,
+                case.surface,
+                claimed,
+                case_setting.delta,
+            ) == key:
                 cases.append(case)
         return cases
 
     def setting_of(self, case: Case) -> tuple[Setting, dict[str, object]]:
         """Return the setting of a case, and those of the algorithm's own parameters that it names."""
-        own = {name: value for name, value in case.parameters.items() if name in self.parameters}
+        own_parameters = {name: value for name, value in case.parameters.items() if name in self.parameters}
         setting = self.setting(
             rounds=case.rounds or self.rounds,
             arms=case.arms or self.arms,
             delta=self.delta if case.delta is None else case.delta,
             losses=case.losses or self.losses,
             **{"epsilon": case.epsilon, "calibration": case.calibration}
-            | {name: value for name, value in case.parameters.items() if name not in own},
+            | {name: value for name, value in case.parameters.items() if name not in own_parameters},
         )
-        return setting, own
+        return setting, own_parameters
 
     def claim(
         self,

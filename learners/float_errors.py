@@ -108,13 +108,13 @@ def loading(place: str) -> Iterator[None]:
     try:
         with OURS.set():
             yield
-            asked = Handling.now()
+            handling = Handling.now()
         if (folder := _current()) != before:
-            asked = replace(asked, folder=folder)
+            handling = replace(handling, folder=folder)
     finally:
         _return(before)
-    if asked != OURS:
-        _loaded[place] = asked
+    if handling != OURS:
+        _loaded[place] = handling
     _theirs[-1] = _loaded.get(place, OURS)
 
 
@@ -136,8 +136,8 @@ def loaded_none() -> None:
 @contextmanager
 def ours() -> Iterator[None]:
     """Compute in our way. A caller's process that does otherwise does as its target wants."""
-    now = Handling.now()
-    with _set(_theirs[-1] if now == OURS else now):
+    current = Handling.now()
+    with _set(_theirs[-1] if current == OURS else current):
         yield
 
 

@@ -54,7 +54,9 @@ def by_arm(arms: int) -> Paths:
 
 def of_action(*losses: object) -> bool:
     """Return whether each loss is a function of its round's action alone, in every run."""
-    return all(isinstance(one, np.ndarray | Family) or (isinstance(one, Switch) and one.lag == 0) for one in losses)
+    return all(
+        isinstance(loss, np.ndarray | Family) or (isinstance(loss, Switch) and loss.lag == 0) for loss in losses
+    )
 
 
 def slope_between(left: object, right: object) -> float | None:

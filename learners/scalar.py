@@ -110,8 +110,8 @@ class Scalar:
     @property
     def _given(self) -> set[str]:
         """Which of arms, rounds and rng the constructor takes."""
-        own = self.global_random or self.os_random
-        offered = OFFERED - {"rng"} if own and not _takes(self.user_class, "rng") else OFFERED
+        seedless = self.global_random or self.os_random
+        offered = OFFERED - {"rng"} if seedless and not _takes(self.user_class, "rng") else OFFERED
         return _arguments(self.user_class, set(offered), self.parameters)
 
     @property
@@ -121,14 +121,14 @@ class Scalar:
 
     def start(self, runs: int, draws: Draws) -> ScalarState:
         """Return a fresh object for every run, each with a generator keyed by its run."""
-        objects, generators, given = [], [], self._given
+        objects, generators, accepted = [], [], self._given
         for run in range(runs):
             rng = draws.run_generator(run)
             offered = {"arms": self.arms, "rounds": self.rounds, "rng": rng}
-            taken = {name: value for name, value in offered.items() if name in given}
+            arguments = {name: value for name, value in offered.items() if name in accepted}
             generators.append(rng)
             try:
-                learner = self._call(rng, self.user_class, **taken, **self.parameters)
+                learner = self._call(rng, self.user_class, **arguments, **self.parameters)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -161,7 +161,7 @@ class Scalar:
 
     def draw(self, state: ScalarState) -> Floats:
         """Return the losses that the objects draw for what they played: (runs,), or vectors (arms, runs)."""
-        drawn = []
+        arms = []
         for run, learner in enumerate(state.objects):
             try:
                 losses = self._call(state.generators[run], learner.draw)
@@ -169,8 +169,8 @@ class Scalar:
                 raise
             except BaseException as error:
                 raise self._raised("draw", error, state.round, run) from error
-            drawn.append(self._losses(losses, state.round, run))
-        return np.array(drawn) if self.feedback == "bandit" else np.array(drawn).T
+            arms.append(self._losses(losses, state.round, run))
+        return np.array(arms) if self.feedback == "bandit" else np.array(arms).T
 
     def _losses(self, losses: object, t: int, run: int) -> NDArray[np.float64]:
         """Return drawn losses as an array; raise LearnerError unless they are finite, and as many as are told."""
@@ -180,8 +180,8 @@ class Scalar:
         except (TypeError, ValueError):
             numbers = np.full(1, np.nan)
         if numbers.shape != shape or not np.isfinite(numbers).all():
-            wanted = "a finite number" if self.feedback == "bandit" else f"{self.arms} finite numbers"
-            raise self._error("draw", f"must return {wanted}, got {_one_line(repr(losses))}", t, run)
+            expected = "a finite number" if self.feedback == "bandit" else f"{self.arms} finite numbers"
+            raise self._error("draw", f"must return {expected}, got {_one_line(repr(losses))}", t, run)
         return numbers
 
     def act(self, state: ScalarState, draws: Draws) -> Arms:
@@ -196,11 +196,11 @@ class Scalar:
             except BaseException as error:
                 raise self._raised("act", error, state.round, run) from error
             if isinstance(arm, bool) or not isinstance(arm, int | np.integer):
-                wrong = f"must return an integer arm, got {type(arm).__name__} {_one_line(repr(arm))}"
-                raise self._error("act", wrong, state.round, run)
+                fault = f"must return an integer arm, got {type(arm).__name__} {_one_line(repr(arm))}"
+                raise self._error("act", fault, state.round, run)
             if not 0 <= arm < self.arms:
-                wrong = f"must return an arm in 0..{self.arms - 1}, got {arm}"
-                raise self._error("act", wrong, state.round, run)
+                fault = f"must return an arm in 0..{self.arms - 1}, got {arm}"
+                raise self._error("act", fault, state.round, run)
             arms[run] = arm
         state.played = arms
         return arms
@@ -219,8 +219,8 @@ class Scalar:
         fed = feedback.tolist() if feedback.ndim == 1 else np.broadcast_to(feedback, (self.arms, runs)).T
         for run, learner in enumerate(state.objects):
             try:
-                told = fed[run] if feedback.ndim == 1 else fed[run].copy()
-                self._call(state.generators[run], learner.update, told)
+                feedback_of_run = fed[run] if feedback.ndim == 1 else fed[run].copy()
+                self._call(state.generators[run], learner.update, feedback_of_run)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -228,25 +228,25 @@ class Scalar:
 
     def values(self, state: ScalarState, method: str) -> list[object]:
         """Ask every object for what one of its methods returns now, such as `model()`."""
-        asked = []
+        answers = []
         for run, learner in enumerate(state.objects):
             try:
-                asked.append(copy.deepcopy(self._call(state.generators[run], getattr(learner, method))))
+                answers.append(copy.deepcopy(self._call(state.generators[run], getattr(learner, method))))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 raise self._raised(method, error, state.round, run) from error
-        return asked
+        return answers
 
     def _raised(self, method: str, error: BaseException, t: int, run: int) -> LearnerError:
-        wrong = self._error(method, f"raised {said(error)}", t, run, crash_place(error))
+        fault = self._error(method, f"raised {said(error)}", t, run, crash_place(error))
         counts = isinstance(error, Exception) and not isinstance(error, MemoryError | LearnerError)
-        return hinted(wrong, RAISING_CURE) if counts else wrong
+        return hinted(fault, RAISING_CURE) if counts else fault
 
-    def _error(self, method: str, what: str, t: int, run: int, place: str = "") -> LearnerError:
+    def _error(self, method: str, fault: str, t: int, run: int, place: str = "") -> LearnerError:
         where = f"round {t}, run {run}" if t else f"before round 1, run {run}"
         name = f"{self.user_class.__name__}.{method}"
-        return placed(about(name, LearnerError(f"{name} {what}")), "; ".join(filter(None, (place, where))))
+        return placed(about(name, LearnerError(f"{name} {fault}")), "; ".join(filter(None, (place, where))))
 
 
 def has_channel(learner: object, channel: str) -> bool:
@@ -272,10 +272,10 @@ def check_target(user_object: object) -> None:
         batched = hasattr(user_object, "start")
         _check_methods(user_object, ("start", "act", "update") if batched else ("act", "update"), feedback=not batched)
     elif isinstance(user_object, partial):
-        made = name_of(user_object.func)
+        maker = name_of(user_object.func)
         raise hinted(
-            LearnerError(f"a partial of {made} is no learner"),
-            f"give {made} itself, with parameters (--set NAME=VALUE), or a class derived from it that has "
+            LearnerError(f"a partial of {maker} is no learner"),
+            f"give {maker} itself, with parameters (--set NAME=VALUE), or a class derived from it that has "
             "them as defaults",
         )
     elif not inspect.isroutine(user_object):
@@ -315,8 +315,8 @@ def as_learner(
     check_target(user_object)
     if isinstance(user_object, type) and not hasattr(user_object, "start"):
         return with_plain_numbers(Scalar(user_object, arms, rounds, parameters, global_random, os_random))
-    for option, wanted in (("global_random", global_random), ("os_random", os_random)):
-        if wanted and not isinstance(user_object, Scalar):
+    for option, is_set in (("global_random", global_random), ("os_random", os_random)):
+        if is_set and not isinstance(user_object, Scalar):
             raise ValueError(f"{option} is for plain classes, and {name_of(user_object)} plays many runs at once")
     if isinstance(user_object, type) or inspect.isroutine(user_object):
         learner = _built(user_object, {"arms": arms, "rounds": rounds}, parameters)
@@ -358,12 +358,17 @@ def arms_of(learner: object, arms: int | None, length: int | None = None) -> int
     ValueError
         If other ones are asked for than a learner has that is built already.
     """
-    own = getattr(learner, "arms", None)
-    own = int(own) if isinstance(own, np.integer) else own
+    stated_arms = getattr(learner, "arms", None)
+    stated_arms = int(stated_arms) if isinstance(stated_arms, np.integer) else stated_arms
     if arms is None:
-        return own if isinstance(own, int) else length or 2
-    if isinstance(own, int) and isinstance(arms, int | np.integer) and not isinstance(learner, type) and own != arms:
-        raise must_be("arms", f"those of the learner, {own}", arms)
+        return stated_arms if isinstance(stated_arms, int) else length or 2
+    if (
+        isinstance(stated_arms, int)
+        and isinstance(arms, int | np.integer)
+        and not isinstance(learner, type)
+        and stated_arms != arms
+    ):
+        raise must_be("arms", f"those of the learner, {stated_arms}", arms)
     return arms
 
 
@@ -418,15 +423,15 @@ def weaker_learner(
         return as_learner(with_parameter(user_object, parameter, factor), arms=arms, rounds=rounds)
     name = parameter.name
     value = parameters[name] if name in parameters else default_of(user_object, name, ("arms", "rounds", "rng"))
-    changed = {**parameters, name: parameter.weaker(value, factor)}
-    return as_learner(user_object, arms=arms, rounds=rounds, **changed)
+    weaker_parameters = {**parameters, name: parameter.weaker(value, factor)}
+    return as_learner(user_object, arms=arms, rounds=rounds, **weaker_parameters)
 
 
 def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Mapping[str, object]) -> object:
-    given = _arguments(make, set(game), parameters)
+    arguments = _arguments(make, set(game), parameters)
     try:
         with theirs():
-            return make(**{name: value for name, value in game.items() if name in given} | dict(parameters))
+            return make(**{name: value for name, value in game.items() if name in arguments} | dict(parameters))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -450,24 +455,24 @@ def _arguments(make: Callable[..., object], offered: set[str], parameters: Mappi
         signature = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):
         raise LearnerError(f"{name} must have {SIGNATURE}, its constructor cannot be read") from None
-    named = {p.name: p for p in signature if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    by_name = {p.name: p for p in signature if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     open_ended = any(p.kind is p.VAR_KEYWORD for p in signature)
-    others = [key for key in parameters if key in offered or not (open_ended or key in named)]
-    if others:
-        takes = sorted(named.keys() - offered)
-        raise unknown(f"{name} takes no parameter", others[0], takes, f"it takes {', '.join(takes) or 'none'}")
-    missing = [p.name for p in named.values() if p.default is p.empty and p.name not in {*offered, *parameters}]
+    unknown_names = [key for key in parameters if key in offered or not (open_ended or key in by_name)]
+    if unknown_names:
+        takes = sorted(by_name.keys() - offered)
+        raise unknown(f"{name} takes no parameter", unknown_names[0], takes, f"it takes {', '.join(takes) or 'none'}")
+    missing = [p.name for p in by_name.values() if p.default is p.empty and p.name not in {*offered, *parameters}]
     # Other names in place of the offered ones are another constructor, not a parameter left out.
     if "rng" in missing and not isinstance(make, type):
         raise hinted(
             LearnerError(f"{name} takes rng, so it makes the object of one run"),
             "give its class itself, or a function of arms and rounds that returns a batched learner",
         )
-    if missing and (open_ended or parameters or "rng" not in offered or offered <= named.keys()):
+    if missing and (open_ended or parameters or "rng" not in offered or offered <= by_name.keys()):
         sets = " ".join(f"`set={parameter}=...`" for parameter in missing)
         error = ValueError(f"{name} needs a value for {' and '.join(missing)}")
         raise hinted(error, f"give {sets}, or a default in the code")
-    return offered if open_ended and "rng" in offered else offered & named.keys()
+    return offered if open_ended and "rng" in offered else offered & by_name.keys()
 
 
 def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool = True) -> None:
@@ -486,13 +491,15 @@ def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool 
         )
     for method in ("act", "update", "observe"):
         _check_runs(f"{name}.{method}", getattr(learner, method, None))
-    said = getattr(learner, "feedback", None)
-    if feedback and not (isinstance(said, str) and said in KINDS):
+    stated_feedback = getattr(learner, "feedback", None)
+    if feedback and not (isinstance(stated_feedback, str) and stated_feedback in KINDS):
         # Of what is no text the type: a property's own words are an address.
-        got = repr(said) if isinstance(said, str) else "none" if said is None else type(said).__name__
-        before = isinstance(learner, type) and not isinstance(said, str)
+        kind = "none" if stated_feedback is None else type(stated_feedback).__name__
+        shown_feedback = repr(stated_feedback) if isinstance(stated_feedback, str) else kind
+        before = isinstance(learner, type) and not isinstance(stated_feedback, str)
         where = ": it is read from the class, before an object is made" if before else ""
-        raise LearnerError(f"{name}.feedback must be one of {', '.join(map(repr, KINDS))}; got {got}{where}")
+        kinds = ", ".join(map(repr, KINDS))
+        raise LearnerError(f"{name}.feedback must be one of {kinds}; got {shown_feedback}{where}")
 
 
 def _check_runs(name: str, method: object) -> None:

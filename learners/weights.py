@@ -53,12 +53,12 @@ class WeightsState:
 
     def shift_at(self, places: Arms, change: Floats) -> None:
         """Add `change` to one log-weight of every run."""
-        moved = self.log_weights.reshape(-1)[places]
-        moved += change
-        self.log_weights.reshape(-1)[places] = moved
+        shifted = self.log_weights.reshape(-1)[places]
+        shifted += change
+        self.log_weights.reshape(-1)[places] = shifted
         with np.errstate(over="ignore"):
-            np.exp(moved, out=moved)
-        self.weights.reshape(-1)[places] = moved
+            np.exp(shifted, out=shifted)
+        self.weights.reshape(-1)[places] = shifted
         np.sum(self.weights, axis=0, out=self.total)
         if not (self.total.min() > _SMALLEST and self.total.max() < _LARGEST):
             self._recentre(np.flatnonzero((self.total <= _SMALLEST) | (self.total >= _LARGEST)))

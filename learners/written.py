@@ -65,8 +65,8 @@ def is_written(kind: type) -> bool:
         return False
     # Asked at every look at an ability, of many names: in loops of the interpreter's own.
     return all(
-        all(map(is_, map(vars(owner).get, held), held.values())) and not playing(vars(owner).keys() ^ names)
-        for owner, held, names in attributes
+        all(map(is_, map(vars(owner).get, values), values.values())) and not playing(vars(owner).keys() ^ names)
+        for owner, values, names in attributes
     )
 
 
@@ -79,11 +79,11 @@ def _attributes(kind: type) -> tuple[tuple[type, dict[str, object], frozenset[st
     _ReplacedError
         If one of them is not ours.
     """
-    ours: dict[type, tuple[type, dict[str, object], frozenset[str]]] = {}
-    named = [kind]
-    while named:
-        for owner in named.pop().__mro__:
-            if owner in ours or vars(owner).get("_is_protocol", False):
+    originals: dict[type, tuple[type, dict[str, object], frozenset[str]]] = {}
+    classes_left = [kind]
+    while classes_left:
+        for owner in classes_left.pop().__mro__:
+            if owner in originals or vars(owner).get("_is_protocol", False):
                 continue
             trusted = owner.__module__.partition(".")[0] in _TRUSTED
             module = vars(sys.modules.get(owner.__module__, sys))
@@ -91,17 +91,19 @@ def _attributes(kind: type) -> tuple[tuple[type, dict[str, object], frozenset[st
                 raise _ReplacedError(owner.__qualname__)
             if trusted:
                 continue
-            held = {name: value for name, value in vars(owner).items() if name not in BOOKKEEPING - {"__post_init__"}}
-            ours[owner] = owner, held, frozenset(vars(owner))
-            for code in _codes(owner, held, module):
+            values = {
+                name: value for name, value in vars(owner).items() if name not in BOOKKEEPING - {"__post_init__"}
+            }
+            originals[owner] = owner, values, frozenset(vars(owner))
+            for code in _codes(owner, values, module):
                 classes = (module[name] for name in names_in(code) if isinstance(module.get(name), type))
-                named += (value for value in classes if value.__module__.startswith(_ROOMS))
-    return tuple(ours.values())
+                classes_left += (value for value in classes if value.__module__.startswith(_ROOMS))
+    return tuple(originals.values())
 
 
-def _codes(owner: type, held: Mapping[str, object], module: Mapping[str, object]) -> Iterator[CodeType]:
+def _codes(owner: type, values: Mapping[str, object], module: Mapping[str, object]) -> Iterator[CodeType]:
     """Yield the code of a class's functions; raise _ReplacedError for one that was not compiled in it."""
-    for name, value in held.items():
+    for name, value in values.items():
         for function in _functions(value):
             home, code = function.__globals__, function.__code__
             if home is module and code.co_qualname == f"{owner.__qualname__}.{name}":

@@ -27,12 +27,12 @@ class TreeMessages(ABC):
 
     last: int
 
-    def message(self, t: int, above: Floats) -> Floats:
+    def message(self, t: int, parent_sums: Floats) -> Floats:
         """Return the likelihood of what is seen at and below t, for each value of the sum at its parent."""
         if not children(t, self.last):
-            return self.leaf(t, above)
+            return self.leaf(t, parent_sums)
         grid = self.grid_at(t)
-        return self.moved(t, above, grid, self.inside(t, grid))
+        return self.moved(t, parent_sums, grid, self.inside(t, grid))
 
     def inside(self, t: int, grid: Floats) -> Floats:
         """Return the likelihood of what is seen at and below t, for each value of the sum at t."""
@@ -41,12 +41,12 @@ class TreeMessages(ABC):
             likelihood = self.joined(likelihood, self.message(child, grid))
         return likelihood
 
-    def joined(self, likelihood: Floats, below: Floats) -> Floats:
+    def joined(self, likelihood: Floats, child_message: Floats) -> Floats:
         """Return the likelihood of both of two things that are independent given the sum."""
-        return likelihood * below
+        return likelihood * child_message
 
     @abstractmethod
-    def leaf(self, t: int, above: Floats) -> Floats:
+    def leaf(self, t: int, parent_sums: Floats) -> Floats:
         """Return the likelihood of what is seen at a node that none extends, where node and padding noise add up."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class TreeMessages(ABC):
         """Return the likelihood of what is seen at t alone, for each value of the sum at t."""
 
     @abstractmethod
-    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
+    def moved(self, t: int, parent_sums: Floats, grid: Floats, likelihoods: Floats) -> Floats:
         """Return the likelihood given the sum at the parent, from that given the sum at t."""
 
 
@@ -71,10 +71,10 @@ class RunMessages(TreeMessages):
     #: Of the powers of two by which what is seen below the node at hand was divided.
     exponent: NDArray[np.intp] | int = 0
 
-    def log_likelihood(self, t: int, above: Floats) -> Floats:
+    def log_likelihood(self, t: int, parent_sums: Floats) -> Floats:
         """Return the logarithm of `message` for the only value of the sum above, (runs,)."""
         self.exponent = 0
-        return self.log(self.message(t, above)[0])
+        return self.log(self.message(t, parent_sums)[0])
 
     def log(self, likelihood: Floats) -> Floats:
         """Return the logarithm of a likelihood that was made of scaled messages; where it is 0, minus infinity."""

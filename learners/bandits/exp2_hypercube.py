@@ -54,8 +54,10 @@ class HypercubeExp2(Exp2):
     def distribution(self, state: HypercubeState) -> Floats:
         """Return p, (2^N, runs)."""
         product = np.full((1, state.up.shape[1]), 1 - self.gamma)
-        for up in state.up:
-            product = np.stack([product * up, product * (1 - up)], axis=1).reshape(-1, up.size)
+        for upper_shares in state.up:
+            product = np.stack([product * upper_shares, product * (1 - upper_shares)], axis=1).reshape(
+                -1, upper_shares.size
+            )
         product += self.gamma / len(product)
         return product
 
@@ -63,24 +65,24 @@ class HypercubeExp2(Exp2):
         """Draw a vertex from p, (N, runs): one uniform a run, which the vertices share out in their order."""
         u = draws.uniform(state.up.shape[1])
         points = np.empty(state.up.shape)
-        above, upper, is_down = (np.empty(u.shape) for _ in range(3))
+        threshold, upper, is_down = (np.empty(u.shape) for _ in range(3))
         # What is left of the product and of the uniform part, of the vertices that begin with the signs so far. Signs
         # are multiplied with: a choice by a mask, which no processor can foresee, costs several times as much.
         product, uniform = np.full(u.shape, 1 - self.gamma), self.gamma
-        for up, down in zip(state.up, points, strict=True):
+        for share, point in zip(state.up, points, strict=True):
             uniform /= 2
-            np.multiply(up, product, out=above)
-            np.add(above, uniform, out=upper)
+            np.multiply(share, product, out=threshold)
+            np.add(threshold, uniform, out=upper)
             np.subtract(u, upper, out=is_down)
-            np.copysign(0.5, is_down, out=down)
-            np.add(down, 0.5, out=is_down)
+            np.copysign(0.5, is_down, out=point)
+            np.add(point, 0.5, out=is_down)
             upper *= is_down
             u -= upper
             # The part of the chosen sign: that of 1, or what is left without it.
-            product -= above
-            product -= above
+            product -= threshold
+            product -= threshold
             product *= is_down
-            product += above
+            product += threshold
         points *= -2
         return points
 

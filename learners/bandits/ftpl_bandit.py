@@ -71,16 +71,16 @@ class FtplBandit:
         1 - u b_j.
         """
         b = state.weights / state.weights.max(axis=0)
-        own = of_arm(b, arms)
+        arm_sum = of_arm(b, arms)
         nodes, weights = np.polynomial.legendre.leggauss((self.arms + 1) // 2)
         p = np.zeros(arms.size)
         for u, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
-            rest = 1 - u * own
+            rest = 1 - u * arm_sum
             product = np.reciprocal(rest, out=rest)
             for row in b:
                 product *= 1 - u * row
             p += weight * product
-        p *= own
+        p *= arm_sum
         return p
 
     def count(self, state: WeightsState, actions: Arms, draws: Draws) -> Floats:

@@ -138,9 +138,9 @@ class Htinf:
     def update(self, state: TsallisState, actions: Arms, feedback: Floats, draws: Draws) -> None:
         """Add the importance-weighted loss of the played arm unless it is skipped, and find the next law."""
         played = of_arm(state.p, actions)
-        kept = np.abs(feedback) <= THETA * self.sigma * math.sqrt(state.rounds) * np.sqrt(played)
+        small_enough = np.abs(feedback) <= THETA * self.sigma * math.sqrt(state.rounds) * np.sqrt(played)
         runs = actions.size
-        state.losses.reshape(-1)[actions * runs + np.arange(runs)] += kept * feedback / played
+        state.losses.reshape(-1)[actions * runs + np.arange(runs)] += small_enough * feedback / played
         state.rounds += 1
         rate = 1 / (self.sigma * math.sqrt(state.rounds))
         state.p, state.normaliser = tsallis_weights(rate * state.losses, state.normaliser)

@@ -85,8 +85,8 @@ class Scrible:
     @cached_property
     def _closed(self) -> ClosedForms | None:
         """The barrier, where it has closed forms of its own."""
-        own = owns(self.barrier, "minimum", "curved", "axis")
-        return cast(ClosedForms, self.barrier) if own else None
+        has_closed_forms = owns(self.barrier, "minimum", "curved", "axis")
+        return cast(ClosedForms, self.barrier) if has_closed_forms else None
 
     @property
     def domain(self) -> Barrier:

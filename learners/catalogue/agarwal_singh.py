@@ -100,8 +100,8 @@ def ftpl(setting: Setting, domain: Minimiser, noise_delta: float | None, theorem
         sigma = least_sigma(size=l2_norm(setting), rounds=t, epsilon=epsilon, delta=delta, base=base)
     if not setting.published and sigma > 0:
         sensitivity = l2_norm(setting) * setting.range * math.sqrt(reached(setting, whole))
-        needed = gaussian_sigma(sensitivity=sensitivity, epsilon=setting.epsilon, delta=delta)
-        sigma = max(needed, regret_sigma(rounds=t, dim=n, norm=l2_norm(setting)))
+        exact_sigma = gaussian_sigma(sensitivity=sensitivity, epsilon=setting.epsilon, delta=delta)
+        sigma = max(exact_sigma, regret_sigma(rounds=t, dim=n, norm=l2_norm(setting)))
     return Ftpl(domain=domain, rounds=t, noise=Gaussian(sigma))
 
 
@@ -185,10 +185,12 @@ def reduction_exp2_actions(
     """
     if points not in ("axes", "hypercube"):
         raise must_be("points", "axes or hypercube", points)
-    over: Callable[..., Exp2] = Exp2 if points == "axes" else HypercubeExp2
+    algorithm: Callable[..., Exp2] = Exp2 if points == "axes" else HypercubeExp2
     actions = signed_axes(setting.arms) if points == "axes" else hypercube(setting.arms)
     rates = exp2_rates(setting, actions.shape[1])
-    inner = over(actions=actions, eta=rates[0] if eta is None else eta, gamma=rates[1] if gamma is None else gamma)
+    inner = algorithm(
+        actions=actions, eta=rates[0] if eta is None else eta, gamma=rates[1] if gamma is None else gamma
+    )
     return reduction(setting, inner, 1.0 if points == "axes" else l1_norm(setting))
 
 
@@ -255,10 +257,10 @@ FTRL_CASES = (
 PUBLISHED_SUMS: WhoseSums = {"standing": "theorem", "statement": said.AS_LEMMA_3_3, "surface": "publication"}
 GAUSSIAN_SUMS: WhoseSums = {"standing": "theorem", "statement": said.AS_THEOREM_A_1, "surface": "publication"}
 REPAIRED_SUMS: dict[str, Any] = {**REPAIRED, "surface": "publication", "parameters": {"whole": True}}
-LEAST = {"theorem": "A.1"}
+LEAST_SIGMA = {"theorem": "A.1"}
 LARGE_EPSILON: dict[str, Any] = {"arms": 1, "rounds": 2, "epsilon": 3.0, "delta": 0.1, "runs": 50_000}
 #: Theorem A.1 with its own sigma; by Theorem 3.5's, which the builders take, half of all seeds certify nothing.
-PUBLISHED_LEAST = Case(expected="survived", **GAUSSIAN_SUMS, parameters=LEAST, runs=100_000)
+PUBLISHED_LEAST = Case(expected="survived", **GAUSSIAN_SUMS, parameters=LEAST_SIGMA, runs=100_000)
 
 
 def ftpl_cases(note: str, pure: Mapping[str, object]) -> tuple[Case, ...]:
@@ -270,7 +272,7 @@ def ftpl_cases(note: str, pure: Mapping[str, object]) -> tuple[Case, ...]:
             standing="proof",
             statement=said.AS_PROOF_A_1,
             surface="release",
-            parameters=LEAST,
+            parameters=LEAST_SIGMA,
             runs=100_000,
         ),
         Case(expected="survived", **REPAIRED, surface="release", runs=100_000),
@@ -364,7 +366,7 @@ ENTRIES = (
                 runs=20_000,
                 note="base 10, in which this game has least: exactly 0.743",
             ),
-            Case(expected="falsified", **GAUSSIAN_SUMS, parameters={**LEAST, "base": "2"}, **LARGE_EPSILON),
+            Case(expected="falsified", **GAUSSIAN_SUMS, parameters={**LEAST_SIGMA, "base": "2"}, **LARGE_EPSILON),
             Case(expected="survived", **REPAIRED_SUMS, **LARGE_EPSILON),
         ),
         example=PUBLISHED_LEAST,

@@ -78,12 +78,12 @@ def gaussian_exp2_bound(setting: Setting, learner: GaussianReduction) -> float:
     """
     inner: Any = learner.inner
     n, t, sigma = setting.arms, setting.rounds, learner.noise.sigma
-    inside = math.log(max(n, 2)) / inner.eta + inner.eta * t * n * (1 + sigma**2) + 2 * inner.gamma * t
+    radicand = math.log(max(n, 2)) / inner.eta + inner.eta * t * n * (1 + sigma**2) + 2 * inner.gamma * t
     excess = inner.gamma / (inner.eta * n) - 1
     if excess <= 0:
         return t * setting.range
     fail = 0.0 if sigma == 0 else min(1.0, 2 * t * math.exp(-(excess**2) / (2 * sigma**2)))
-    return float(inside + fail * t * setting.range)
+    return float(radicand + fail * t * setting.range)
 
 
 def reduction_exp2_hypercube(

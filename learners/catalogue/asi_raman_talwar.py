@@ -187,8 +187,8 @@ def exponential_bound(setting: Setting, learner: Any) -> float:
         return setting.rounds * setting.range
     choices = inner.advice.experts if isinstance(inner, Exp4) else k
     fail = n * math.exp(-inner.gamma / (inner.eta * k * lam)) if lam > 0 else 0.0
-    inside = math.log(choices) / inner.eta + inner.eta * n * k * (1 + 2 * lam**2) + inner.gamma * n
-    return float(tau * inside + tau + min(1.0, fail) * setting.rounds)
+    radicand = math.log(choices) / inner.eta + inner.eta * n * k * (1 + 2 * lam**2) + inner.gamma * n
+    return float(tau * radicand + tau + min(1.0, fail) * setting.rounds)
 
 
 def batched_exp4_bound(setting: Setting, learner: BatchedExp4) -> float:
@@ -201,8 +201,8 @@ def batched_exp4_bound(setting: Setting, learner: BatchedExp4) -> float:
     tau, eta, b = learner.tau, learner.eta, learner.noise.scale
     n, experts = -(-setting.rounds // tau), learner.advice.experts
     fail = experts * n * math.exp(-1 / (eta * b)) if b > 0 else 0.0
-    inside = math.log(experts) / eta + eta * n * (1 + learner.arms / tau + 2 * b**2) + learner.gamma * n
-    return float(tau * inside + tau + min(1.0, fail) * setting.rounds)
+    radicand = math.log(experts) / eta + eta * n * (1 + learner.arms / tau + 2 * b**2) + learner.gamma * n
+    return float(tau * radicand + tau + min(1.0, fail) * setting.rounds)
 
 
 SHARP = {"eta": 2.0, "gamma": 0.02}
@@ -240,8 +240,8 @@ def survives(
 def fails_on_symmetric(parameters: Mapping[str, object], **changes: object) -> Case:
     """Return the audit of the published noise on losses outside the paper's set."""
     note = "losses in [-1, 1]; the paper's are in [0, 1], and its noise is for those"
-    facts: dict[str, Any] = {"standing": "variant", "losses": "symmetric", "runs": 50_000, **changes}
-    return Case(expected="falsified", note=note, parameters=parameters, **facts)
+    fields: dict[str, Any] = {"standing": "variant", "losses": "symmetric", "runs": 50_000, **changes}
+    return Case(expected="falsified", note=note, parameters=parameters, **fields)
 
 
 def answered(rounds: int, parameters: Mapping[str, object]) -> tuple[Case, ...]:
@@ -249,14 +249,14 @@ def answered(rounds: int, parameters: Mapping[str, object]) -> tuple[Case, ...]:
 
     The worlds' first losses are 1 and 0; later the arm just played has loss 1 and the other 0.
     """
-    one, other = (Linear(slope=slope) for slope in ((1.0, 0.0), (0.0, 1.0)))
-    later = [Switch(below=one, above=other, threshold=0.5, lag=1)] * (rounds - 1)
-    pair = tuple([np.full(2, first), *later] for first in (1.0, 0.0))
+    first, second = (Linear(slope=slope) for slope in ((1.0, 0.0), (0.0, 1.0)))
+    later_losses = [Switch(below=first, above=second, threshold=0.5, lag=1)] * (rounds - 1)
+    pair = tuple([np.full(2, first), *later_losses] for first in (1.0, 0.0))
     note = "the later losses answer the actions: Section 2.4 says that the privacy guarantees hold against such too"
-    how: dict[str, Any] = {"expected": "survived", "parameters": parameters, "pair": pair, "runs": 100_000}
+    fields: dict[str, Any] = {"expected": "survived", "parameters": parameters, "pair": pair, "runs": 100_000}
     return (
-        Case(standing="reading", note=note, **how),
-        Case(standing="control", calibration="corrected", note="the later losses answer the actions", **how),
+        Case(standing="reading", note=note, **fields),
+        Case(standing="control", calibration="corrected", note="the later losses answer the actions", **fields),
     )
 
 
@@ -268,10 +268,10 @@ SKIPPED = Case(expected="survived", **FED, surface="release", parameters={"batch
 def hidden(statement: Statement) -> Case:
     """Return the audit of what HTINF's actions show, which tests little."""
     note = "HTINF's actions hide its noise (docs/catalogue.md); what it is fed is audited beside this"
-    later = [[1.0, 1.0]] * 7
-    pair = [[1.0, 1.0], *later], [[0.0, 0.0], *later]
-    how: dict[str, Any] = {"standing": "theorem", "statement": statement, "parameters": {"batch": 2}, "runs": 5_000}
-    return Case(expected="survived", pair=pair, untested="allowed", note=note, **how)
+    later_losses = [[1.0, 1.0]] * 7
+    pair = [[1.0, 1.0], *later_losses], [[0.0, 0.0], *later_losses]
+    fields: dict[str, Any] = {"standing": "theorem", "statement": statement, "parameters": {"batch": 2}, "runs": 5_000}
+    return Case(expected="survived", pair=pair, untested="allowed", note=note, **fields)
 
 
 #: With gamma = 1 every arm is as rare as the noise is made for, and many experts compose: the claim has least slack.

@@ -105,9 +105,9 @@ def slope_pair(rounds: int, dim: int) -> tuple[list[Linear], list[Linear]]:
 
     They are largest where the first response lies, the oracle's answer to 0.
     """
-    up, down = (Linear(slope=(-sign, *(0.0,) * (dim - 1)), offset=sign) for sign in (1.0, -1.0))
+    rising, falling = (Linear(slope=(-sign, *(0.0,) * (dim - 1)), offset=sign) for sign in (1.0, -1.0))
     rest = [Linear(slope=(0.0,) * dim)] * (rounds - 1)
-    return [up, *rest], [down, *rest]
+    return [rising, *rest], [falling, *rest]
 
 
 PAPER = "Ene, Nguyen & Vladu 2021"

@@ -129,13 +129,13 @@ def private_bandit_scaled(setting: Setting) -> PrivateBandit:
     n, t = setting.arms, setting.rounds
     body = L2Ball(n)
     ratio = sampling_radius(t, n, body.diameter)
-    kept = 1 / (1 + ratio)  # zeta = kept * ratio = 1 - kept
+    share = 1 / (1 + ratio)  # zeta = kept * ratio = 1 - kept
     if setting.published:
-        scale = math.sqrt(t) * n * math.log2(max(t, 2)) / kept
+        scale = math.sqrt(t) * n * math.log2(max(t, 2)) / share
     else:
-        scale = 2 * math.sqrt(n) * body.diameter * n / (kept * ratio) * released_levels(t)
+        scale = 2 * math.sqrt(n) * body.diameter * n / (share * ratio) * released_levels(t)
     noise = Laplace(0.0 if math.isinf(setting.epsilon) else scale / setting.epsilon)
-    return PrivateBandit(oracle=Shrunken(body, kept), rounds=t, noise=noise)
+    return PrivateBandit(oracle=Shrunken(body, share), rounds=t, noise=noise)
 
 
 def _of_horizon(setting: Setting, horizon: int) -> PrivateBandit:
@@ -160,8 +160,8 @@ def oco_bound(setting: Setting, learner: NoisyOco) -> float:
 
 def scaled_bound(setting: Setting, learner: PrivateBandit) -> float:
     """Return Lemma 8's bound, without its unknown constant, plus L D T times the share that the domain lost."""
-    lost = 1 - learner.oracle.diameter / 2
-    return regret_laplace(setting, learner) / (1 - lost) + 2 * lost * setting.rounds
+    shrinkage = 1 - learner.oracle.diameter / 2
+    return regret_laplace(setting, learner) / (1 - shrinkage) + 2 * shrinkage * setting.rounds
 
 
 def doubling_bound(setting: Setting, learner: Doubling) -> float:
@@ -180,17 +180,21 @@ def gradient_pair(rounds: int, dim: int) -> tuple[object, object]:
     return [axis, *rest], [[-x for x in axis], *rest]
 
 
-WHOLE: WhoseSums = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
-WHOLE_GAUSSIAN: WhoseSums = {**WHOLE, "statement": said.ENE_THEOREM_4_GAUSSIAN}
+WHOLE_SUMS: WhoseSums = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
+WHOLE_GAUSSIAN: WhoseSums = {**WHOLE_SUMS, "statement": said.ENE_THEOREM_4_GAUSSIAN}
 GAUSSIAN = {"noise": "gaussian"}
 LARGE_EPSILON: dict[str, Any] = {"epsilon": 3.0, "delta": 0.1, "parameters": GAUSSIAN, "runs": 50_000}
-ALONE = "the paper states no privacy of NoisyOCO alone: its noise is read off Theorem 4, for gradients of L1 norm 1"
+ALONE_NOTE = (
+    "the paper states no privacy of NoisyOCO alone: its noise is read off Theorem 4, for gradients of L1 norm 1"
+)
 SLACK = "slack T^(1/4): one round of a batch changes"
 SCALED = f"the full version has the details of the scaling trick, ours are a reading; {SLACK}"
-ONCE = f"a round belongs to one run, so we claim the learner's epsilon, where the paper allows log T times it; {SLACK}"
-READING: WhoseReading = {"standing": "reading", "note": ALONE}
+ONE_RUN_NOTE = (
+    f"a round belongs to one run, so we claim the learner's epsilon, where the paper allows log T times it; {SLACK}"
+)
+READING: WhoseReading = {"standing": "reading", "note": ALONE_NOTE}
 #: Responses mostly inside the domain, where they show what they answer.
-INSIDE = {"eta": 0.1, "precision": 0.02}
+INTERIOR = {"eta": 0.1, "precision": 0.02}
 
 
 def tree_aggregation(setting: Setting, *, noise: str = "laplace") -> Ftrl | Ftpl:
@@ -254,7 +258,7 @@ ENTRIES = (
         "noisy online convex optimisation over the L2 ball, Laplace tree",
         oco_ball,
         2,
-        oco_cases(2, INSIDE),
+        oco_cases(2, INTERIOR),
     ),
     oco_entry(
         "oco-spanning-trees",
@@ -264,13 +268,13 @@ ENTRIES = (
         oco_cases(3, {"precision": 0.1}),
         slow=True,
     ),
-    oco_entry("oco-paths", "NoisyOCO over paths, a flow polytope", oco_paths, 4, oco_cases(4, INSIDE), slow=True),
+    oco_entry("oco-paths", "NoisyOCO over paths, a flow polytope", oco_paths, 4, oco_cases(4, INTERIOR), slow=True),
     oco_entry(
         "oco-assignments",
         "NoisyOCO over assignments",
         oco_assignments,
         4,
-        oco_cases(4, INSIDE, runs=100_000),
+        oco_cases(4, INTERIOR, runs=100_000),
         slow=True,
     ),
     oco_entry(
@@ -278,7 +282,7 @@ ENTRIES = (
         "NoisyOCO over rankings, a submodular base polytope",
         oco_rankings,
         3,
-        oco_cases(3, INSIDE),
+        oco_cases(3, INTERIOR),
         slow=True,
     ),
     Entry(
@@ -326,7 +330,7 @@ ENTRIES = (
                 pair=slope_pair(24, 1),
                 surface="release",
                 runs=50_000,
-                note=ONCE,
+                note=ONE_RUN_NOTE,
             ),
             Case(expected="survived", **REPAIRED, pair=slope_pair(24, 1), surface="release", runs=50_000),
         ),
@@ -342,8 +346,14 @@ ENTRIES = (
         losses="l1-ball",
         fixed_losses=True,
         cases=(
-            Case(expected="falsified", **WHOLE, rounds=4, runs=50_000, note="without the root of the tree exactly 2"),
-            Case(expected="falsified", **WHOLE, neighbours="zero-out", runs=50_000),
+            Case(
+                expected="falsified",
+                **WHOLE_SUMS,
+                rounds=4,
+                runs=50_000,
+                note="without the root of the tree exactly 2",
+            ),
+            Case(expected="falsified", **WHOLE_SUMS, neighbours="zero-out", runs=50_000),
             Case(expected="survived", **REPAIRED, surface="publication", rounds=4, runs=50_000),
             Case(expected="falsified", **WHOLE_GAUSSIAN, **LARGE_EPSILON),
             Case(expected="survived", **WHOLE_GAUSSIAN, rounds=4, delta=1e-2, parameters=GAUSSIAN, runs=100_000),

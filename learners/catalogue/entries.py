@@ -39,10 +39,10 @@ def lookup(name: str) -> Entry:
     ValueError
         If there is none, with the near matches.
     """
-    known = entries()
-    if name not in known:
-        raise unknown_target(name, known)
-    return known[name]
+    catalogue = entries()
+    if name not in catalogue:
+        raise unknown_target(name, catalogue)
+    return catalogue[name]
 
 
 def exact_law(entry: Entry, case: Case) -> tuple[float, int] | None:

@@ -10,9 +10,9 @@ from ..entry import Case, Entry
 
 def key_of(entry: Entry, case: Case) -> str:
     """Return what names a row: all that its claim and its target depend on."""
-    setting, own = entry.setting_of(case)
+    setting, own_parameters = entry.setting_of(case)
     claim = entry.claim(setting)
-    parameters = ", ".join(f"{name}={value}" for name, value in sorted({**case.parameters, **own}.items()))
+    parameters = ", ".join(f"{name}={value}" for name, value in sorted({**case.parameters, **own_parameters}.items()))
     game = f"{case.surface} {case.neighbours} {setting.losses} T={setting.rounds} K={setting.arms}"
     game += "" if setting.published else f" {case.calibration}"
     return f"{entry.name} {game} ({claim.epsilon:g}, {claim.delta:g}) {parameters}".strip()

@@ -130,12 +130,12 @@ def bandit_regret_bound(setting: Setting, learner: BanditPftal, *, adaptive: boo
     is 1 + h R, B is more by h R^2 / 2, and h T R^2 / 2 comes on top. For ln T, 0 for one round, 1 stands at least.
     """
     p, t, beta, domain = setting.arms, setting.rounds, learner.beta, learner.domain
-    r, big, extra = domain.inner_radius, domain.outer_radius, learner.regulariser
-    h, lipschitz, most = learner.curvature, 1 + extra * big, learner.bound + extra * big**2 / 2
+    r, outer, extra = domain.inner_radius, domain.outer_radius, learner.regulariser
+    h, lipschitz, max_value = learner.curvature, 1 + extra * outer, learner.bound + extra * outer**2 / 2
     private = 0.0 if math.isinf(setting.epsilon) else 2 * p * math.log2(t) ** 2.5 / (beta * setting.epsilon)
-    steep = (h * big + p * most / beta) ** 2 / h * (2 * max(math.log(t), 1.0) + private)
-    gamma = 2 * p * most * big * math.sqrt(t) / beta if adaptive else 0.0
-    return (3 * beta + beta / r * big) * lipschitz * t + steep + gamma + extra * t * big**2 / 2
+    steep = (h * outer + p * max_value / beta) ** 2 / h * (2 * max(math.log(t), 1.0) + private)
+    gamma = 2 * p * max_value * outer * math.sqrt(t) / beta if adaptive else 0.0
+    return (3 * beta + beta / r * outer) * lipschitz * t + steep + gamma + extra * t * outer**2 / 2
 
 
 PAPER = "Smith & Thakurta 2013"

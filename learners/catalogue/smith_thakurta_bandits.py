@@ -35,8 +35,8 @@ def regularised_bandit(setting: Setting, domain: Projection, bound: float) -> Ba
     curvature, beta = t**-0.25, p / t**0.25
     norm = p * (bound + curvature * domain.outer_radius**2 / 2) / beta
     noise = L2Laplace(node_scale(setting, norm, 2 * p * bound / beta), p)
-    how = {"curvature": curvature, "regulariser": curvature, "beta": beta, "bound": bound}
-    return BanditPftal(domain=domain, rounds=t, noise=noise, **how)
+    parameters = {"curvature": curvature, "regulariser": curvature, "beta": beta, "bound": bound}
+    return BanditPftal(domain=domain, rounds=t, noise=noise, **parameters)
 
 
 def pftal_bandit_lipschitz(setting: Setting, *, radius: float = 1.0, bound: float = 1.0) -> BanditPftal:
@@ -109,10 +109,10 @@ def flat_pair(
         return Quadratic(curvature=curvature, centre=(0.0,) * dim, offset=offset)
 
     high, low = flat(1.0 - curvature * radius**2 / 2), flat(-1.0)
-    later: list[Loss | Adaptive] = [(high, low)[t % 2] for t in range(rounds - 1)]
+    later_losses: list[Loss | Adaptive] = [(high, low)[t % 2] for t in range(rounds - 1)]
     if answers:
-        later = [Switch(below=high, above=low, lag=1)] * (rounds - 1)
-    return [high, *later], [low, *later]
+        later_losses = [Switch(below=high, above=low, lag=1)] * (rounds - 1)
+    return [high, *later_losses], [low, *later_losses]
 
 
 def opposite_experts(rounds: int) -> tuple[object, object]:

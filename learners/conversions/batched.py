@@ -50,8 +50,8 @@ class _Batched:
     def start(self, runs: int, draws: Draws) -> BatchedState:
         """Return the inner learner's fresh state."""
         check_batch(self.batch)
-        held = np.zeros(runs, dtype=np.intp)
-        return BatchedState(self.inner.start(runs, draws), held, 0, np.zeros(runs), None)
+        arms = np.zeros(runs, dtype=np.intp)
+        return BatchedState(self.inner.start(runs, draws), arms, 0, np.zeros(runs), None)
 
     def observe(self, state: BatchedState, context: object, runs: NDArray[np.bool_]) -> None:
         """Show the inner learner the context of the round in which it is asked."""

@@ -75,7 +75,7 @@ class ResponseScore:
             feedback(resolve(losses[t0], past), actions[t0], "bandit") for losses in (pair.left, pair.right)
         )
         change = learner.estimate(self.response(actions, t0 // learner.batch), actions[t0], left - right)
-        later = range(t0 // learner.batch + 2, -(-pair.rounds // learner.batch))
-        total = sum((self.response(actions, batch) for batch in later), start=np.zeros_like(change))
+        later_batches = range(t0 // learner.batch + 2, -(-pair.rounds // learner.batch))
+        total = sum((self.response(actions, batch) for batch in later_batches), start=np.zeros_like(change))
         score: Floats = np.round(-(change * total).sum(axis=0), DIGITS)
         return score

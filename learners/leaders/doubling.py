@@ -115,17 +115,17 @@ class Doubling:
 
     def release_means(self, actions: Actions, releases: Floats, feedback: list[Floats]) -> Floats:
         """Return the noiseless value of every release, run by run."""
-        means, horizon, begin, done = [], self.first, 0, 0
-        while done < len(releases):
+        means, horizon, begin, count_done = [], self.first, 0, 0
+        while count_done < len(releases):
             learner = self.build(horizon)
             scale = _size(learner.noise) or 1.0
             rounds = min(horizon - 1, len(feedback) - begin)
             count = rounds // getattr(learner, "batch", 1)
-            own = releases[done : done + count] * scale
+            run_releases = releases[count_done : count_done + count] * scale
             end = begin + horizon
             if count:
-                means.append(learner.release_means(actions[begin:end], own, feedback[begin:end]) / scale)
-            begin, done, horizon = end, done + count, 2 * horizon
+                means.append(learner.release_means(actions[begin:end], run_releases, feedback[begin:end]) / scale)
+            begin, count_done, horizon = end, count_done + count, 2 * horizon
         return np.concatenate(means)
 
 

@@ -66,12 +66,12 @@ class _Messages(TreeMessages):
         size = mean / math.sqrt(draws)
         return np.stack([ndtr(-size), ndtr(size)], axis=-1)
 
-    def _mean(self, t: int, above: Floats) -> Floats:
-        mean: Floats = above + (self.sums[t] - self.sums[parent(t)])
+    def _mean(self, t: int, parent_sums: Floats) -> Floats:
+        mean: Floats = parent_sums + (self.sums[t] - self.sums[parent(t)])
         return mean
 
-    def leaf(self, t: int, above: Floats) -> Floats:
-        return self._arms(self._mean(t, above), 1 + self.depth - t.bit_count())
+    def leaf(self, t: int, parent_sums: Floats) -> Floats:
+        return self._arms(self._mean(t, parent_sums), 1 + self.depth - t.bit_count())
 
     def grid_at(self, t: int) -> Floats:
         return self.grid
@@ -79,10 +79,10 @@ class _Messages(TreeMessages):
     def seen(self, t: int, grid: Floats) -> Floats:
         return self._arms(grid, self.depth - t.bit_count())  # a prefix with children has a clear bit, hence padding
 
-    def joined(self, likelihood: Floats, below: Floats) -> Floats:
-        return np.asarray((likelihood[:, :, None] * below[:, None, :]).reshape(len(likelihood), -1))
+    def joined(self, likelihood: Floats, child_message: Floats) -> Floats:
+        return np.asarray((likelihood[:, :, None] * child_message[:, None, :]).reshape(len(likelihood), -1))
 
-    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
-        noise = grid - self._mean(t, above)[:, None]
-        law: Floats = np.exp(-0.5 * noise * noise) @ inside * (STEP / math.sqrt(2 * math.pi))
+    def moved(self, t: int, parent_sums: Floats, grid: Floats, likelihoods: Floats) -> Floats:
+        noise = grid - self._mean(t, parent_sums)[:, None]
+        law: Floats = np.exp(-0.5 * noise * noise) @ likelihoods * (STEP / math.sqrt(2 * math.pi))
         return law

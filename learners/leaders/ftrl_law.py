@@ -78,17 +78,17 @@ class PrefixLikelihood:
             return np.log(left) - np.log(right)
         same_below = self.t0 < t
         likelihoods = []
-        inside = None
+        likelihood = None
         for world in (0, 1):
-            if inside is None or not same_below:
+            if likelihood is None or not same_below:
                 messages = _Messages(self, world, y, centre)
-                inside = messages.inside(t, self.grid)
+                likelihood = messages.inside(t, self.grid)
             first = density(self.grid[:, None] + centre - self.added(t, world), 1)
-            likelihoods.append(messages.log(np.einsum("gr,gr->r", first, inside)))
+            likelihoods.append(messages.log(np.einsum("gr,gr->r", first, likelihood)))
         with np.errstate(invalid="ignore"):
             ratio = likelihoods[0] - likelihoods[1]
-        known: Floats = np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        return known
+        defined_ratio: Floats = np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return defined_ratio
 
 
 class _Messages(RunMessages):
@@ -104,9 +104,9 @@ class _Messages(RunMessages):
     def __init__(self, law: PrefixLikelihood, world: int, y: Floats, centre: Floats) -> None:
         self.law, self.world, self.y, self.centre, self.last = law, world, y, centre, law.last
 
-    def leaf(self, t: int, above: Floats) -> Floats:
+    def leaf(self, t: int, parent_sums: Floats) -> Floats:
         seen = self.y[t - 1] - self.centre
-        return density(seen - above[:, None] - self.law.added(t, self.world), 1 + self.law.depth - t.bit_count())
+        return density(seen - parent_sums[:, None] - self.law.added(t, self.world), 1 + self.law.depth - t.bit_count())
 
     def grid_at(self, t: int) -> Floats:
         return self.law.grid
@@ -115,9 +115,9 @@ class _Messages(RunMessages):
         # A prefix with children has a clear bit, hence padding.
         return density(self.y[t - 1] - self.centre - grid[:, None], self.law.depth - t.bit_count())
 
-    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
+    def moved(self, t: int, parent_sums: Floats, grid: Floats, likelihoods: Floats) -> Floats:
         added = self.law.added(t, self.world)
-        message: Floats = density(grid - above[:, None] - added, 1) * self.law.step @ inside
+        message: Floats = density(grid - parent_sums[:, None] - added, 1) * self.law.step @ likelihoods
         return message
 
 
@@ -169,6 +169,6 @@ def privacy_loss(pair: Neighbours, scale: float, horizon: int, *, fine: bool = T
             cells = [density(line - law.added(t, world), 1 + padding[t]) * width for world in (0, 1)]
         if min(cell.sum() for cell in cells) < 1 - missing:
             raise NotEnumerableError(COVERED)  # the sums lie beyond the grid, in units of so little noise
-        kept = (cells[0] > 1e-300) & (cells[1] > 1e-300)
-        parts.append(PrivacyLoss.of_outcomes(cells[0][kept], cells[1][kept], step, resolution=10 * missing))
+        positive = (cells[0] > 1e-300) & (cells[1] > 1e-300)
+        parts.append(PrivacyLoss.of_outcomes(cells[0][positive], cells[1][positive], step, resolution=10 * missing))
     return replace(PrivacyLoss.of_parts(parts), supremum=supremum(pair, scale))

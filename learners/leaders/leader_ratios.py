@@ -211,8 +211,8 @@ class _Messages(RunMessages):
     def __init__(self, ratio: _CoordinateRatio, seen: Floats, side: Floats, world: Floats) -> None:
         self.ratio, self.inverted, self.side, self.world, self.last = ratio, seen, side, world, ratio.last
 
-    def leaf(self, t: int, above: Floats) -> Floats:
-        return self._likelihood(t, self._means(t, above), 1 + self.ratio.depth - t.bit_count())
+    def leaf(self, t: int, parent_sums: Floats) -> Floats:
+        return self._likelihood(t, self._means(t, parent_sums), 1 + self.ratio.depth - t.bit_count())
 
     def grid_at(self, t: int) -> Floats:
         centre = float(self.world[:t].sum())
@@ -221,13 +221,13 @@ class _Messages(RunMessages):
     def seen(self, t: int, grid: Floats) -> Floats:
         return self._likelihood(t, grid, self.ratio.depth - t.bit_count())
 
-    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
-        kernel = laplace_sum_density(grid - self._means(t, above)[:, None], 1) * (grid[1] - grid[0])
-        moved: Floats = kernel @ inside
-        return moved
+    def moved(self, t: int, parent_sums: Floats, grid: Floats, likelihoods: Floats) -> Floats:
+        kernel = laplace_sum_density(grid - self._means(t, parent_sums)[:, None], 1) * (grid[1] - grid[0])
+        message: Floats = kernel @ likelihoods
+        return message
 
-    def _means(self, t: int, above: Floats) -> Floats:
-        means: Floats = above + self.world[parent(t) : t].sum()
+    def _means(self, t: int, parent_sums: Floats) -> Floats:
+        means: Floats = parent_sums + self.world[parent(t) : t].sum()
         return means
 
     def _likelihood(self, t: int, means: Floats, draws: int) -> Floats:

@@ -156,14 +156,14 @@ class _Leader:
         t = np.arange(1, len(w))[:, None, None]
         means = w[:-1].cumsum(axis=0) / t
         inverse: Floats = self.curvature * t * (means - w[1:])
-        inside = np.stack([self._interior(x) for x in w[1:]]) if len(w) > 1 else np.zeros((0, w.shape[-1]), bool)
-        return np.where(inside[:, None, :], inverse, np.nan)
+        interior = np.stack([self._interior(x) for x in w[1:]]) if len(w) > 1 else np.zeros((0, w.shape[-1]), bool)
+        return np.where(interior[:, None, :], inverse, np.nan)
 
     def _interior(self, w: Floats) -> NDArray[np.bool_]:
         """Tell which centres lie inside: those that a step outwards from 0 leaves in the domain."""
-        beyond = w * (1 + 1e-9)
-        moved: Floats = np.abs(self.project(beyond) - beyond).max(axis=0)
-        return moved <= 1e-12 * self.domain.outer_radius
+        scaled = w * (1 + 1e-9)
+        distance: Floats = np.abs(self.project(scaled) - scaled).max(axis=0)
+        return distance <= 1e-12 * self.domain.outer_radius
 
     def centres(self, actions: Floats) -> Floats:
         """Return the points w_t behind actions (rounds, dim, runs)."""
@@ -272,9 +272,9 @@ class Pftal(_Leader):
         else:
             radius = self.domain.outer_radius
             steep = [[Quadratic.steep(tuple(s * x), curvature=h, radius=radius) for s in (1.0, -1.0)] for x in slopes]
-            opposed, flat = [(up, down) for up, down in steep], Quadratic(curvature=h, centre=nothing)
-        up, down = opposed[0]
-        return ExtremeLosses(tuple(opposed), flat, (Switch(below=down, above=up),))
+            opposed, flat = [(rising, falling) for rising, falling in steep], Quadratic(curvature=h, centre=nothing)
+        rising, falling = opposed[0]
+        return ExtremeLosses(tuple(opposed), flat, (Switch(below=falling, above=rising),))
 
     def _regularised(self, actions: Floats, feedback: Floats) -> Floats:
         return feedback + self.regulariser * actions if self.regulariser else feedback
@@ -377,8 +377,8 @@ class BanditPftal(_Leader):
         """Return flat bowls at either end of the values, or constants where no loss need be strongly convex."""
         centre, h = (0.0,) * self.arms, self.curvature
         if self.regulariser:
-            up, down = (Linear(slope=centre, offset=offset) for offset in (self.bound, -self.bound))
-            return ExtremeLosses(((up, down),), Linear(slope=centre))
+            highest_loss, lowest_loss = (Linear(slope=centre, offset=offset) for offset in (self.bound, -self.bound))
+            return ExtremeLosses(((highest_loss, lowest_loss),), Linear(slope=centre))
         highest, lowest = self.bound - h * self.domain.outer_radius**2 / 2, -self.bound
         high, low, flat = (
             Quadratic(curvature=h, centre=centre, offset=offset) for offset in (highest, lowest, min(highest, 0.0))

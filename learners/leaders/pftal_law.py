@@ -26,7 +26,7 @@ from ..protocol import Actions, FeedbackKind
 POINTS, REACH = 256, 20.0
 #: Laws of clipped actions: the most rounds, the most probability inside the interval that is left out, and the points
 #: of the grid of a sum beyond an end (epsilon is off by less than 1e-3).
-MAX_CLIPPED, INSIDE, CLIPPED_POINTS = 10, 1e-2, 128
+MAX_CLIPPED, MAX_INTERIOR, CLIPPED_POINTS = 10, 1e-2, 128
 #: Runs whose messages are moved at once.
 _CACHED = 512
 
@@ -78,12 +78,12 @@ def _distinct_columns(x: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
     As `np.unique(x, axis=1)`, whose comparisons of whole columns take many times as long.
     """
-    which = np.zeros(x.shape[1], dtype=np.intp)
+    column_index = np.zeros(x.shape[1], dtype=np.intp)
     for row in x:
         values, place = np.unique(row, return_inverse=True)
-        _, which = np.unique(which * values.size + place, return_inverse=True)
-    _, first = np.unique(which, return_index=True)
-    return first, which
+        _, column_index = np.unique(column_index * values.size + place, return_inverse=True)
+    _, first = np.unique(column_index, return_index=True)
+    return first, column_index
 
 
 def _below(x: Floats) -> Floats:
@@ -182,10 +182,10 @@ class _Messages(RunMessages):
         self.exact = low == high
         self.top = np.abs(sums).max(axis=0) + REACH
 
-    def leaf(self, t: int, above: Floats) -> Floats:
+    def leaf(self, t: int, parent_sums: Floats) -> Floats:
         """Return the density of a revealed sum, or the mass of its interval."""
         low, high, exact = self.low[t - 1], self.high[t - 1], self.exact[t - 1]
-        means = self._means(t, above)
+        means = self._means(t, parent_sums)
         point = np.where(exact, low, 0.0)
         density = 0.5 * np.exp(-np.abs(point - means))
         return np.where(exact, density, _mass(low, high, means))
@@ -199,24 +199,24 @@ class _Messages(RunMessages):
     def seen(self, t: int, grid: Floats) -> Floats:
         return np.ones_like(grid)  # the grid lies where the sum may
 
-    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
-        inside = inside * (np.where(self.exact[t - 1], 1.0, self._span(t)) / self.points)
-        inside *= 0.5
-        means = self._means(t, above)
+    def moved(self, t: int, parent_sums: Floats, grid: Floats, likelihoods: Floats) -> Floats:
+        likelihoods = likelihoods * (np.where(self.exact[t - 1], 1.0, self._span(t)) / self.points)
+        likelihoods *= 0.5
+        means = self._means(t, parent_sums)
         message = np.empty(means.shape)
         for start in range(0, grid.shape[1], _CACHED):  # a stretch of runs stays near the processor for all means
             part = slice(start, start + _CACHED)
-            here, weight = (np.ascontiguousarray(rows[:, part]) for rows in (grid, inside))
-            kernel = np.empty(here.shape)
+            grid_part, weight = (np.ascontiguousarray(rows[:, part]) for rows in (grid, likelihoods))
+            kernel = np.empty(grid_part.shape)
             for mean, total in zip(means[:, part], message[:, part], strict=True):
-                np.abs(np.subtract(here, mean, out=kernel), out=kernel)
+                np.abs(np.subtract(grid_part, mean, out=kernel), out=kernel)
                 np.exp(np.negative(kernel, out=kernel), out=kernel)
                 kernel *= weight
                 kernel.sum(axis=0, out=total)
         return message
 
-    def _means(self, t: int, above: Floats) -> Floats:
-        means: Floats = above + (self.sums[t] - self.sums[parent(t)])
+    def _means(self, t: int, parent_sums: Floats) -> Floats:
+        means: Floats = parent_sums + (self.sums[t] - self.sums[parent(t)])
         return means
 
     def _start(self, t: int) -> tuple[NDArray[np.bool_], Floats]:
@@ -258,6 +258,6 @@ def clipped_laws(learner: Leader, pair: Neighbours, *, points: int = CLIPPED_POI
     first = learner.project(np.zeros((1, signs.shape[1])))
     actions = np.concatenate([first[None], signs[:, None] * learner.domain.outer_radius])
     p, q = ActionLikelihood(learner, pair, points=points).laws(actions)
-    if min(p.sum(), q.sum()) < 1 - INSIDE:
+    if min(p.sum(), q.sum()) < 1 - MAX_INTERIOR:
         raise NotEnumerableError("too many actions lie inside the interval")
     return p / p.sum(), q / q.sum()

@@ -27,9 +27,9 @@ from .bandit_responses import ResponseScore
 from .pftal import of_one_point, sphere
 
 #: The share of runs that still move, below which they go on without the others: to leave others out takes a copy.
-FEW = 0.5
+MIN_SHARE = 0.5
 #: So few runs go on together: to leave some out takes longer than to take them along.
-SMALL = 512
+MIN_RUNS = 512
 #: Least squared length of a move that is divided by; those of length 0 are not made.
 TINY = np.finfo(float).tiny
 #: What slopes are rounded to, in precision^2 / diameter.
@@ -52,46 +52,46 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, precision: float)
     precision : float
         In L2 distance.
     """
-    x = here = oracle.minimise(linear)
+    x = points = oracle.minimise(linear)
     moving = np.arange(linear.shape[1])
     coarse = 1.5 * 2.0 ** (52 + math.floor(math.log2(ROUNDED * precision**2 / oracle.diameter)))
     for _ in range(max(1, math.ceil(4 * (oracle.diameter / precision) ** 2) - 1)):
-        gradient = here + linear
+        gradient = points + linear
         gradient += coarse  # then it has no digits below
         gradient -= coarse
         move = oracle.minimise(gradient)
-        move -= here
+        move -= points
         gap = -reduce(np.add, np.multiply(gradient, move, out=gradient))  # row by row: the same bits in all company
-        far = gap > precision**2 / 2
-        count = np.count_nonzero(far)
+        active = gap > precision**2 / 2
+        count = np.count_nonzero(active)
         if not count:
             break
-        if gap.size > SMALL and count <= FEW * gap.size:  # the others go on without those that have arrived
-            _put(x, moving, here)
-            going = np.flatnonzero(far)
-            here, linear, move = (rows.take(going, axis=1, mode="clip") for rows in (here, linear, move))
-            moving, gap, far = moving[going], gap[going], far[going]
+        if gap.size > MIN_RUNS and count <= MIN_SHARE * gap.size:  # the others go on without those that have arrived
+            _put(x, moving, points)
+            going = np.flatnonzero(active)
+            points, linear, move = (rows.take(going, axis=1, mode="clip") for rows in (points, linear, move))
+            moving, gap, active = moving[going], gap[going], active[going]
         length = reduce(np.add, move * move)
         step = np.minimum(gap / np.maximum(length, TINY), 1.0)
-        step *= far  # who has arrived stays, and is found there again
+        step *= active  # who has arrived stays, and is found there again
         move *= step
-        here += move
-    _put(x, moving, here)
+        points += move
+    _put(x, moving, points)
     return x
 
 
-def _put(x: Floats, runs: Arms, here: Floats) -> None:
+def _put(x: Floats, runs: Arms, points: Floats) -> None:
     """Write the points of some runs into those of all, row by row, which takes two thirds of the time."""
-    if here is not x:
-        for row, moved in zip(x, here, strict=True):
-            row[runs] = moved
+    if points is not x:
+        for row, row_points in zip(x, points, strict=True):
+            row[runs] = row_points
 
 
 @lru_cache(maxsize=64)
 def _first(oracle: Hashable) -> Floats:
     """Return what is played first over a `LinearOracle`'s domain, its answer to 0: (dim, 1)."""
-    known = cast(LinearOracle, oracle)
-    x = known.minimise(np.zeros((known.dim, 1)))
+    typed_oracle = cast(LinearOracle, oracle)
+    x = typed_oracle.minimise(np.zeros((typed_oracle.dim, 1)))
     x.flags.writeable = False
     return x
 
@@ -344,8 +344,8 @@ class PrivateBandit:
         values = [values_at(losses[t0], points) for losses in (left, right)]
         nodes = len(nodes_holding(0, view.updates(len(left)) // self.batch))
         scale = self.arms / self.zeta * math.sqrt(nodes) / noise.sigma
-        up, down = (np.abs(values[0] - values[1]) * scale).tolist()
-        return GaussianLaw((up, down))
+        mu_up, mu_down = (np.abs(values[0] - values[1]) * scale).tolist()
+        return GaussianLaw((mu_up, mu_down))
 
     def score(self, left: Losses, right: Losses, t0: int) -> tuple[Score, ...]:
         """Return the score of the responses, where a batch after the next one to the differing round's is played."""
@@ -358,8 +358,8 @@ class PrivateBandit:
         """Return slopes that are 0 at the centre, or at an end of the domain: values alone are seen."""
         opposed = []
         for end in (0.0, 1.0, -1.0):
-            up, down = (Linear(slope=tuple(s * np.eye(self.arms)[0]), offset=s * end) for s in (1.0, -1.0))
-            opposed.append((up, down))
+            rising, falling = (Linear(slope=tuple(s * np.eye(self.arms)[0]), offset=s * end) for s in (1.0, -1.0))
+            opposed.append((rising, falling))
         return ExtremeLosses(tuple(opposed), Linear(slope=(0.0,) * self.arms))
 
     def paths(self, left: object, right: object, t0: int) -> Paths | None:

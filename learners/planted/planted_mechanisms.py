@@ -107,18 +107,18 @@ def batches(data: object, draws: Draws, runs: int, *, bug: str) -> object:
         noise = Laplace(noise.scale / batch)
     if bug == "sum for mean":
         means = means * batch
-    fresh = [draws.noise(noise, (runs,), mean) for mean in means]
+    noisy_means = [draws.noise(noise, (runs,), mean) for mean in means]
     if bug == "noise reused":
-        fresh = [fresh[0]] * len(means)
+        noisy_means = [noisy_means[0]] * len(means)
     if bug == "missing in one batch":
-        fresh[0] = np.zeros(runs)
+        noisy_means[0] = np.zeros(runs)
     if bug == "seed shared by the rounds":
-        fresh = [noise.sample((runs,), Draws(*draws.key)) for _ in means]
+        noisy_means = [noise.sample((runs,), Draws(*draws.key)) for _ in means]
     if bug == "only where positive":  # a mean of 0 looks harmless
-        fresh = [f if mean > 0 else 0 * f for f, mean in zip(fresh, means, strict=True)]
+        noisy_means = [f if mean > 0 else 0 * f for f, mean in zip(noisy_means, means, strict=True)]
     if bug == "antithetic":  # each second noise takes the first one back
-        fresh = [fresh[i // 2 * 2] * (-1) ** i for i in range(len(fresh))]
-    return np.stack([mean + f for mean, f in zip(means, fresh, strict=True)])
+        noisy_means = [noisy_means[i // 2 * 2] * (-1) ** i for i in range(len(noisy_means))]
+    return np.stack([mean + f for mean, f in zip(means, noisy_means, strict=True)])
 
 
 def response(data: int, draws: Draws, runs: int, *, bug: str) -> object:
@@ -132,9 +132,9 @@ def response(data: int, draws: Draws, runs: int, *, bug: str) -> object:
     law[data] = keep
 
     def sample(draws: Draws) -> Floats:
-        kept = draws.uniform((runs,)) < keep
+        truthful = draws.uniform((runs,)) < keep
         other = (data + 1 + np.floor(draws.uniform((runs,)) * 3)) % 4
-        return np.where(kept, float(data), other)
+        return np.where(truthful, float(data), other)
 
     return draws.outcome(lambda: law, sample)
 

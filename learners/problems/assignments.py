@@ -60,21 +60,21 @@ class Assignments:
         """Return the cheapest assignments: the first rows go to a set of columns, one row more to one column more."""
         n, (_, runs) = self.size, linear.shape
         costs, everyone = linear.reshape(n, n, runs), np.arange(runs)
-        least = np.full((2**n, runs), math.inf)
-        least[0] = 0.0
+        min_costs = np.full((2**n, runs), math.inf)
+        min_costs[0] = 0.0
         for columns in range(2**n - 1):
             for j in range(n):
                 if not columns >> j & 1:
-                    more = least[columns | 1 << j]
-                    np.minimum(more, least[columns] + costs[columns.bit_count(), j], out=more)
+                    candidate = min_costs[columns | 1 << j]
+                    np.minimum(candidate, min_costs[columns] + costs[columns.bit_count(), j], out=candidate)
         x, columns_left = np.zeros((n, n, runs)), np.full(runs, 2**n - 1)
         for i in reversed(range(n)):
-            best, seated = least[columns_left, everyone], np.zeros(runs, bool)
+            best, seated = min_costs[columns_left, everyone], np.zeros(runs, bool)
             for j in range(n):
                 without = columns_left & ~(1 << j)
-                here = least[without, everyone] + costs[i, j] == best
-                here &= (without != columns_left) & ~seated
-                seated |= here
-                columns_left = np.where(here, without, columns_left)
-                x[i, j] = here
+                is_best = min_costs[without, everyone] + costs[i, j] == best
+                is_best &= (without != columns_left) & ~seated
+                seated |= is_best
+                columns_left = np.where(is_best, without, columns_left)
+                x[i, j] = is_best
         return x.reshape(linear.shape)

@@ -267,12 +267,12 @@ class SimplexBarrier:
         d = 1.0 / np.square(self._points(z))
         d += np.arange(self.dim)[:, None] * (d.max(axis=0) * 2.0**-24)
         ordered, runs = np.sort(d, axis=0), np.arange(z.shape[1])
-        least = ordered[chosen, runs]
-        gap = ordered[chosen + 1, runs] - least
-        d -= least
-        root = np.concatenate([_root(d[:, some], gap[some]) for some in stretches(d.shape)])
+        smallest = ordered[chosen, runs]
+        gap = ordered[chosen + 1, runs] - smallest
+        d -= smallest
+        root = np.concatenate([_root(d[:, stretch], gap[stretch]) for stretch in stretches(d.shape)])
         direction = self.basis.T @ (1.0 / (d - root))
-        return least + root, oriented(direction / np.sqrt(np.square(direction).sum(axis=0)))
+        return smallest + root, oriented(direction / np.sqrt(np.square(direction).sum(axis=0)))
 
 
 def _root(d: Floats, gap: Floats) -> Floats:
@@ -281,18 +281,18 @@ def _root(d: Floats, gap: Floats) -> Floats:
     Newton's method on f as a function of 1 / (gap - x) - 1 / x, of which it is no more than N - 1 times as steep, and
     by halves where it leaves what is known to hold the root.
     """
-    x, low, high, inverse, small = gap / 2, np.zeros_like(gap), gap.copy(), np.empty_like(d), _ROOT_NEAR * gap
+    x, low, high, inverse, tolerance = gap / 2, np.zeros_like(gap), gap.copy(), np.empty_like(d), _ROOT_NEAR * gap
     for _ in range(_ROOT_STEPS):
         np.divide(1.0, np.subtract(d, x, out=inverse), out=inverse)
         f = inverse.sum(axis=0)
         low, high = np.where(f < 0, x, low), np.where(f > 0, x, high)
-        near, far = 1.0 / x, 1.0 / (gap - x)
-        slope = np.square(inverse, out=inverse).sum(axis=0) / (np.square(near) + np.square(far))
-        aim = gap * (far - near - f / slope)
-        ahead = 2.0 * gap / (2.0 - aim + np.sqrt(4.0 + np.square(aim)))
-        ahead = np.where((ahead > low - small) & (ahead < high + small), ahead, (low + high) / 2)
-        moved = np.abs(ahead - x)
-        x = ahead
-        if not (moved > small).any():
+        inverse_x, inverse_rest = 1.0 / x, 1.0 / (gap - x)
+        slope = np.square(inverse, out=inverse).sum(axis=0) / (np.square(inverse_x) + np.square(inverse_rest))
+        aim = gap * (inverse_rest - inverse_x - f / slope)
+        next_x = 2.0 * gap / (2.0 - aim + np.sqrt(4.0 + np.square(aim)))
+        next_x = np.where((next_x > low - tolerance) & (next_x < high + tolerance), next_x, (low + high) / 2)
+        distance = np.abs(next_x - x)
+        x = next_x
+        if not (distance > tolerance).any():
             break
     return x

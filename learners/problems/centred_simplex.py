@@ -64,5 +64,5 @@ class CentredSimplex:
     def minimise(self, linear: Floats) -> Floats:
         """Return the vertices of least <linear, z>, (dim, runs)."""
         vertices = self.basis.T
-        least: Floats = vertices[:, (self.basis @ linear).argmin(axis=0)]
-        return least
+        minimisers: Floats = vertices[:, (self.basis @ linear).argmin(axis=0)]
+        return minimisers

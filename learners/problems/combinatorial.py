@@ -61,9 +61,9 @@ class SpanningTrees:
 
     def __post_init__(self) -> None:
         _check_edges(self.vertices, self.edges)
-        ones = int(self.minimise(np.zeros((self.dim, 1))).sum())
-        if ones != self.vertices - 1:
-            raise ValueError(f"the graph must be connected, got {self.vertices - ones} components")
+        tree_edges = int(self.minimise(np.zeros((self.dim, 1))).sum())
+        if tree_edges != self.vertices - 1:
+            raise ValueError(f"the graph must be connected, got {self.vertices - tree_edges} components")
 
     @property
     def dim(self) -> int:
@@ -84,36 +84,38 @@ class SpanningTrees:
         the same way takes its edges over, and leaves none there. A vertex with one edge stands as that edge alone.
         None where that does not reach the end, as in a complete graph of four vertices.
         """
-        near: list[dict[int, int]] = [{} for _ in range(self.vertices)]
+        neighbours: list[dict[int, int]] = [{} for _ in range(self.vertices)]
         steps: list[tuple[list[int], bool]] = []
 
         def become_one(edges: Iterable[int], vertex: bool) -> int:
             parts: list[int] = []
             for edge in edges:
-                known, alike = steps[edge - self.dim] if edge >= self.dim else ([], not vertex)
-                parts += known if alike is vertex else [edge]
-                if alike is vertex:
+                previous, reversed_edge = steps[edge - self.dim] if edge >= self.dim else ([], not vertex)
+                parts += previous if reversed_edge is vertex else [edge]
+                if reversed_edge is vertex:
                     steps[edge - self.dim] = [], vertex
             steps.append((parts, vertex))
             return self.dim + len(steps) - 1
 
         def join(u: int, v: int, edge: int) -> None:
-            near[u][v] = near[v][u] = become_one((near[u][v], edge), False) if v in near[u] else edge
+            neighbours[u][v] = neighbours[v][u] = (
+                become_one((neighbours[u][v], edge), False) if v in neighbours[u] else edge
+            )
 
         for edge, (u, v) in enumerate(self.edges):
             join(u, v, edge)
         left = set(range(self.vertices))
         while left:
-            left.remove(vertex := min(left, key=lambda v: (len(near[v]), v)))
-            if len(at := near[vertex]) > 2:
+            left.remove(vertex := min(left, key=lambda v: (len(neighbours[v]), v)))
+            if len(incident := neighbours[vertex]) > 2:
                 return None
-            for u in at:
-                del near[u][vertex]
-            if len(at) == 1:
-                steps.append((list(at.values()), True))
-            if len(at) == 2:
-                u, v = at
-                join(u, v, become_one(at.values(), True))
+            for u in incident:
+                del neighbours[u][vertex]
+            if len(incident) == 1:
+                steps.append((list(incident.values()), True))
+            if len(incident) == 2:
+                u, v = incident
+                join(u, v, become_one(incident.values(), True))
         return [(number, *step) for number, step in enumerate(steps, start=self.dim) if step[0]]
 
     def minimise(self, linear: Floats) -> Floats:
@@ -126,15 +128,15 @@ class SpanningTrees:
         edges = dict(enumerate(costs))
         for number, parts, vertex in steps:
             edges[number] = reduce(np.maximum if vertex else np.minimum, [edges[i] for i in parts])
-        taken: dict[int, NDArray[np.bool_]] = {}
+        selected: dict[int, NDArray[np.bool_]] = {}
         for number, parts, vertex in reversed(steps):
             if len(parts) == 1:  # the only edge that a vertex has left
-                taken[parts[0]] = np.ones(costs.shape[1], bool)
+                selected[parts[0]] = np.ones(costs.shape[1], bool)
                 continue
-            cost, one = edges[number], taken[number]
+            cost, row = edges[number], selected[number]
             for i in parts:  # in a row only the dearest may be left out, in parallel only the cheapest be taken
-                taken[i] = one | (edges[i] < cost) if vertex else one & (edges[i] == cost)
-        return np.array([taken[i] for i in range(len(costs))], dtype=np.float64)
+                selected[i] = row | (edges[i] < cost) if vertex else row & (edges[i] == cost)
+        return np.array([selected[i] for i in range(len(costs))], dtype=np.float64)
 
     def _eliminated(self, costs: Floats, last: int) -> Floats:
         """Return the trees where vertices are eliminated, the same one in all runs.
@@ -143,25 +145,25 @@ class SpanningTrees:
         edge as dear as the dearer of both. Kruskal's greedy rule comes to the same, but would have to sort every run's
         edges.
         """
-        near: list[dict[int, Floats]] = [{} for _ in range(self.vertices)]
+        neighbours: list[dict[int, Floats]] = [{} for _ in range(self.vertices)]
 
         def join(u: int, v: int, cost: Floats) -> None:
-            near[u][v] = near[v][u] = np.minimum(near[u][v], cost) if v in near[u] else cost
+            neighbours[u][v] = neighbours[v][u] = np.minimum(neighbours[u][v], cost) if v in neighbours[u] else cost
 
         for (u, v), cost in zip(self.edges, costs, strict=True):
             join(u, v, cost)
         runs, left = costs.shape[1], set(range(self.vertices))
-        chosen, every = np.zeros(self.dim * runs, bool), np.arange(runs)
+        selected, all_runs = np.zeros(self.dim * runs, bool), np.arange(runs)
         while left:
-            left.remove(vertex := min(left, key=lambda v: (len(near[v]), v)))
-            if at := near[vertex]:
-                edge = reduce(np.minimum, at.values()).view(np.int64) & last
-                chosen[edge * runs + every] = True
-            for u in at:
-                del near[u][vertex]
-            for u, v in itertools.combinations(at, 2):
-                join(u, v, np.maximum(at[u], at[v]))
-        return chosen.reshape(costs.shape).astype(float)
+            left.remove(vertex := min(left, key=lambda v: (len(neighbours[v]), v)))
+            if incident := neighbours[vertex]:
+                edge = reduce(np.minimum, incident.values()).view(np.int64) & last
+                selected[edge * runs + all_runs] = True
+            for u in incident:
+                del neighbours[u][vertex]
+            for u, v in itertools.combinations(incident, 2):
+                join(u, v, np.maximum(incident[u], incident[v]))
+        return selected.reshape(costs.shape).astype(float)
 
 
 @dataclass(frozen=True)
@@ -232,12 +234,12 @@ class Paths:
         for v in reversed(self._order):
             if any(head in leading for _, head in self._out[v]):
                 leading.add(v)
-        ways, reached = [], {self.source} & leading
+        edges_by_vertex, reached = [], {self.source} & leading
         for v in self._order:
             if v in reached and v != self.sink:
-                ways.append((v, [(edge, head) for edge, head in self._out[v] if head in leading]))
-                reached |= {head for _, head in ways[-1][1]}
-        return ways
+                edges_by_vertex.append((v, [(edge, head) for edge, head in self._out[v] if head in leading]))
+                reached |= {head for _, head in edges_by_vertex[-1][1]}
+        return edges_by_vertex
 
     @cached_property
     def diameter(self) -> float:
@@ -259,16 +261,16 @@ class Paths:
         """Return the shortest paths by dynamic programming, all runs at once; costs may be negative."""
         distance, through = self._distances(linear)
         no = np.zeros(linear.shape[1], bool)
-        at, taken = {self.source: ~no}, [no] * self.dim
+        runs_at, selected = {self.source: ~no}, [no] * self.dim
         for v, out in self._ways:
-            there = at[v]
+            runs_here = runs_at[v]
             for edge, head in out:
-                taken[edge] = there  # those still there have no other way than the last
+                selected[edge] = runs_here  # those still there have no other way than the last
                 if edge != out[-1][0]:
-                    taken[edge] = there & (through[edge] == distance[v])
-                    there = there ^ taken[edge]
-                at[head] = at[head] | taken[edge] if head in at else taken[edge]
-        return np.array(taken, dtype=np.float64)
+                    selected[edge] = runs_here & (through[edge] == distance[v])
+                    runs_here = runs_here ^ selected[edge]
+                runs_at[head] = runs_at[head] | selected[edge] if head in runs_at else selected[edge]
+        return np.array(selected, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -307,9 +309,9 @@ class BasePolytope:
         sets, slack = np.arange(count), ROUNDING * np.abs(f).max()
         for i, j in itertools.combinations(range(self.dim), 2):
             without = sets[sets & (1 << i | 1 << j) == 0]
-            more = f[without | 1 << i | 1 << j] - f[without | 1 << j] - f[without | 1 << i] + f[without]
-            if more.max() > slack:
-                members = [k for k in range(self.dim) if without[more.argmax()] >> k & 1]
+            excess = f[without | 1 << i | 1 << j] - f[without | 1 << j] - f[without | 1 << i] + f[without]
+            if excess.max() > slack:
+                members = [k for k in range(self.dim) if without[excess.argmax()] >> k & 1]
                 larger = sorted([*members, j])
                 raise ValueError(f"values must be submodular, but {i} adds more to {larger} than to {members}")
 

@@ -191,11 +191,11 @@ def sorted_down(x: Floats) -> Floats:
     """Return the columns of (dim, runs) sorted from the largest down: few rows by a network, all runs at once."""
     if len(x) > _NETWORK:
         return -np.sort(-x, axis=0)
-    rows, least = x.copy(), np.empty(x.shape[1:])
+    rows, minima = x.copy(), np.empty(x.shape[1:])
     for i, j in comparisons(len(x)):
-        np.minimum(rows[i], rows[j], out=least)
+        np.minimum(rows[i], rows[j], out=minima)
         np.maximum(rows[i], rows[j], out=rows[i])
-        rows[j] = least
+        rows[j] = minima
     return rows
 
 
@@ -276,10 +276,10 @@ class EntropySimplex(Simplex):
         """Return softmax(-linear); what is e^707 times less likely than the likeliest has probability 0."""
         x: Floats = linear.min(axis=0) - linear
         if x.min() < _LEAST_EXPONENT:
-            kept = x >= _LEAST_EXPONENT
+            positive = x >= _LEAST_EXPONENT
             np.maximum(x, _LEAST_EXPONENT, out=x)
             np.exp(x, out=x)
-            x *= kept
+            x *= positive
         else:
             np.exp(x, out=x)
         x /= x.sum(axis=0)

@@ -42,8 +42,8 @@ class ConvexClass:
             curved = loss.curvature if isinstance(loss, Quadratic) else 0.0
             if curved < self.curvature * (1 - TOLERANCE):
                 raise ValueError(f"{what} must be {self.curvature:g}-strongly convex, got {curved:g}: {loss}")
-            if (most := self._most(loss)) > self.bound * (1 + TOLERANCE):
-                raise ValueError(f"{what} must be at most {self.bound:g} in absolute value, got {most:g}: {loss}")
+            if (max_value := self._most(loss)) > self.bound * (1 + TOLERANCE):
+                raise ValueError(f"{what} must be at most {self.bound:g} in absolute value, got {max_value:g}: {loss}")
 
     def _most(self, loss: Family) -> float:
         """Return an |f| that a loss has on the domain: the largest of a linear one, and on balls."""

@@ -323,9 +323,9 @@ def from_json(data: object) -> Loss | Switch:
             raise ValueError("a loss vector must be finite, got a number beyond all floats") from None
         except (TypeError, ValueError):
             raise must_be("a loss vector", "a list of numbers", data) from None
-    known = (*_FAMILIES, "switch")
+    kinds = (*_FAMILIES, "switch")
     if not isinstance(data, dict) or "loss" not in data:
-        raise must_be("a loss", f'a list of numbers or an object with "loss" ({", ".join(known)})', data)
+        raise must_be("a loss", f'a list of numbers or an object with "loss" ({", ".join(kinds)})', data)
     fields = {name: value for name, value in data.items() if name != "loss"}
     try:
         if data["loss"] == "switch":
@@ -333,7 +333,7 @@ def from_json(data: object) -> Loss | Switch:
             return Switch(below=below, above=above, **fields)
         return _FAMILIES[data["loss"]](**fields)
     except KeyError:
-        raise must_be_one_of('"loss"', known, data["loss"]) from None
+        raise must_be_one_of('"loss"', kinds, data["loss"]) from None
     except TypeError as error:
         raise ValueError(f"a {data['loss']} loss has other fields: {error}") from None
 
@@ -384,9 +384,11 @@ class LossSet:
         elif self.name in ("l2-ball", "lipschitz"):
             size, bound = float(np.sqrt(np.square(loss).sum())), "L2 norm at most 1"
         elif self.name != "any":
-            outside = loss[~((loss >= self.low - TOLERANCE) & (loss <= self.high + TOLERANCE))]
-            if outside.size:
-                raise ValueError(f"{what} must lie in [{self.low:g}, {self.high:g}] ({self.name}), got {outside[0]:g}")
+            violations = loss[~((loss >= self.low - TOLERANCE) & (loss <= self.high + TOLERANCE))]
+            if violations.size:
+                raise ValueError(
+                    f"{what} must lie in [{self.low:g}, {self.high:g}] ({self.name}), got {violations[0]:g}"
+                )
             return
         else:
             return

@@ -99,12 +99,12 @@ def exp2_bound(setting: Setting, learner: BanditReduction) -> float:
     inner: Any = learner.inner
     n, t, lam = setting.arms, setting.rounds, learner.noise.scale
     points = getattr(inner, "points", None)
-    choices, most, size = n, 1.0, 1.0
+    choices, max_loss, size = n, 1.0, 1.0
     if points is not None:
         choices, size = points.shape[1], float(np.abs(points).sum(axis=0).max())
-        most = 1.0 if size == 1 else l1_norm(setting)
-    moment = most**2 + (lam * size * math.log(n * t)) ** 2
-    excess = 2 * inner.eta * t * n * moment + 2 * t * inner.gamma * most
+        max_loss = 1.0 if size == 1 else l1_norm(setting)
+    moment = max_loss**2 + (lam * size * math.log(n * t)) ** 2
+    excess = 2 * inner.eta * t * n * moment + 2 * t * inner.gamma * max_loss
     return float(math.log(max(choices, 2)) / inner.eta + excess + 1)
 
 
