@@ -71,7 +71,14 @@ ERRORS: Final = (
 #: How scores of canaries came to be: each from a training of its own, or many from one training.
 Design = Literal["independent", "one-run"]
 #: Why a verdict is UNDERPOWERED.
-Reason = Literal["too few runs", "no difference seen", "low power", "hidden by the exact law"]
+Reason = Literal[
+    "too few runs",
+    "no difference seen",
+    "low power",
+    "power not measured",
+    "rare difference",
+    "hidden by the exact law",
+]
 #: Whose claim it is: the catalogue's words, and the word of libraries.
 Standing = Literal["theorem", "proof", "computed", "reading", "variant", "control", "documented"]
 #: The verdict that is expected.
@@ -337,6 +344,23 @@ class ShrunkJson(CertificateJson, total=False):
     replay: str
 
 
+class SiteJson(TypedDict):
+    """A fault at one call site, and whether the audit caught it."""
+
+    kind: str
+    place: str
+    caught: bool
+
+
+class RareJson(TypedDict):
+    """A rare difference: about how often the output of one input alone happens, where, and what certifies it."""
+
+    probability: Share
+    place: str
+    runs: Count | None
+    input: Literal["left", "right"]
+
+
 class BlindSpotJson(TypedDict, total=False):
     """A blind spot."""
 
@@ -349,6 +373,9 @@ class BlindSpotJson(TypedDict, total=False):
     parameter: str | None
     true_to: Factor | None
     false_at: Factor | None
+    kind: str | None
+    sites: Maybe[list[SiteJson]]
+    limit: Factor | None
 
 
 # What traces show.
@@ -511,6 +538,8 @@ class ClaimRecord(TracesJson, total=False):
     # What could have been seen.
     detectable_epsilon: Annotated[Number | None, Default(None)]
     blind_spot: Annotated[BlindSpotJson | None, Default(None)]
+    required_power: Factor | None
+    rare: Maybe[RareJson]
     reason: Annotated[Reason | None, Default(None)]
     untested: Annotated[Maybe[bool], Default(False)]
     alike: Maybe[bool]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import about, hinted, must_be, placed, unknown
 from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.faults import Fault
 from ..mechanisms.framework_random import loaded_frameworks
 from ..mechanisms.global_random import drawn_from
 from ..mechanisms.parameters import with_plain_numbers
@@ -73,6 +74,8 @@ class Scalar:
         (`mechanisms.global_random`): its constructor needs no rng.
     os_random : bool
         Whether its randomness cannot be seeded: its constructor needs no rng.
+    fault : Fault, optional
+        A fault in the noise of every run.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class Scalar:
     parameters: Mapping[str, object] = field(default_factory=dict)
     global_random: bool = False
     os_random: bool = False
+    fault: Fault | None = None
 
     def __post_init__(self) -> None:
         check_arms(self.arms)
@@ -124,6 +128,7 @@ class Scalar:
         objects, generators, accepted = [], [], self._given
         for run in range(runs):
             rng = draws.run_generator(run)
+            rng = rng if self.fault is None else self.fault.generator(rng)
             offered = {"arms": self.arms, "rounds": self.rounds, "rng": rng}
             arguments = {name: value for name, value in offered.items() if name in accepted}
             generators.append(rng)

@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import hinted
+from .faults import FaultyGenerator, legacy_draws, python_draws
 from .framework_random import framework_states, seed_frameworks
 
 #: Bits of a seed: two words.
@@ -122,10 +123,11 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
     patched += [(random.Random, "seed", random.Random.seed), (random, "seed", random.seed)]
     seed = _seed_from(rng, random.Random.seed)
     random.Random.seed, random.seed = seed, partial(seed, _HIDDEN)  # type: ignore[method-assign]
-    if hasattr(rng, "recorder"):
-        for module, name, function in _watched(rng):
-            patched.append((module, name, getattr(module, name)))
-            setattr(module, name, function)
+    watched = hasattr(rng, "recorder")
+    for module, name, function in _watched(rng) if watched else _faulty(rng):
+        patched.append((module, name, getattr(module, name)))
+        setattr(module, name, function)
+    if watched:
         patched.append((None, "", partial(_tell_draws, rng, _states())))
     return patched
 
@@ -170,6 +172,20 @@ def _leave(patched: list[tuple[Any, str, Any]]) -> None:
         else:
             _LEGACY.set_bit_generator(value)
     _LOCK.release()
+
+
+def _faulty(rng: np.random.Generator) -> list[tuple[ModuleType, str, Callable[..., object]]]:
+    """Return the functions that draw from a faulty generator; none for a sound one."""
+    if not isinstance(rng, FaultyGenerator):
+        return []
+    made = np.random.default_rng
+    drawing = [(np.random, name, draw) for name, draw in legacy_draws(rng)]
+    drawing += [(random, name, draw) for name, draw in python_draws(rng)]
+
+    def default_rng(seed: Any = None) -> np.random.Generator:
+        return rng.spawn(1)[0] if seed is None else made(seed)
+
+    return [*drawing, (np.random, "default_rng", default_rng)]
 
 
 def _watched(rng: Any) -> list[tuple[ModuleType, str, Callable[..., object]]]:

@@ -158,10 +158,10 @@ class LibraryEntry:
     strategy : callable
         From `hypothesis.strategies` to the strategy of the data.
     build : callable
-        From a factor to the mechanism with its noise divided by that: 1 is the one that is claimed, the others show
-        what an audit would have caught. It imports the library.
-    weakened_by : str
-        What the factor of `build` changes: it divides the "noise", or multiplies "epsilon".
+        Makes the mechanism, and imports the library; from a factor that weakens it, 1 for the one that is claimed.
+    weakened_by : str or None
+        What the factor of `build` changes: it divides the "noise", or multiplies "epsilon". None where `build` takes
+        none: it draws from the audit's generator, in which faults are planted.
     relations : tuple of str
         The neighbour relations to audit: what is documented, or both where none is.
     near : callable, optional
@@ -189,8 +189,8 @@ class LibraryEntry:
     quotation: str
     where: str
     strategy: Strategy
-    build: Callable[[float], Mechanism]
-    weakened_by: str = "noise"
+    build: Callable[..., Mechanism]
+    weakened_by: str | None = "noise"
     relations: tuple[str, ...] = ("replace", "add-remove")
     near: Near | None = None
     allowed: Callable[[Any], bool] | None = None
@@ -206,6 +206,11 @@ class LibraryEntry:
     def name(self) -> str:
         """As the command line has it."""
         return f"libraries/{self.package.name}/{self.what}"
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that is claimed."""
+        return self.build() if self.weakened_by is None else self.build(1.0)
 
     @property
     def source(self) -> str:

@@ -20,17 +20,19 @@ from ..audit.record_types import ClaimRecord, RunRecord
 from ..audit.statistics import certificates, sequential
 from ..audit.statistics.bounds import intervals, power
 from ..audit.statistics.bounds.variational import StepFunction
+from ..audit.statistics.digits import exceeds
 from ..audit.statistics.events import UNUSED, Certificate, Counts, Event, bound_of
 from ..audit.statistics.graded_bets import GRADES
 from ..audit.statistics.measure_words import is_epsilon
 from ..audit.statistics.multiplicity import P_VALUE_DIGITS, holm, p_value, unproved_p_value
-from ..audit.verdicts.blind_spot import TOO_FEW, BlindSpot
+from ..audit.verdicts.blind_spot import LARGEST, TOO_FEW, BlindSpot
 from ..errors import hinted
 from ..mechanisms.claim import Claim
 from ..mechanisms.measures.stated import measure_from_json
 from .headline import headline
-from .reading import by_holm, is_exceeded, is_untested, lower, measure_of, reason_of
+from .reading import by_holm, exact_level, is_exceeded, is_untested, lower, measure_of, reason_of
 from .score_consistency import due_of_scores, underpowered_by_scores
+from .upper_words import least_binding
 
 if TYPE_CHECKING:
     from ..audit.statistics.bounds.variational import StepsJson
@@ -154,13 +156,22 @@ def _of_blind_spot(claim: ClaimRecord, measure: Measure) -> Iterator[Contradicti
         yield from _differs("blind_spot.factor", spot["factor"], min(falsified, default=None))
         slack = spot.get("true_to"), spot.get("false_at")
         bounds = tuple((factor, bound) for factor, bound in spot["bounds"])
-        known = BlindSpot(spot["factor"], bounds, spot.get("runs") or 0, spot.get("alpha") or 0.0, "", *slack)
+        limit = spot.get("limit") or LARGEST
+        known = BlindSpot(spot["factor"], bounds, None, spot.get("alpha") or 0.0, "", *slack, limit=limit)
         for name, due in (("missed", known.missed), ("tried", max(factor for factor, _ in bounds))):
             yield from _differs(f"blind_spot.{name}", cast("dict[str, Any]", spot).get(name), due)
         decided = claim["verdict"] == "FALSIFIED" or reason_of(claim) == TOO_FEW
-        due = not decided and (known.untested or is_exceeded(claim))
-        if bool(claim.get("untested")) != due:
+        due = not decided and (known.untested or is_exceeded(claim) or bool(claim.get("rare")))
+        if bool(claim.get("untested")) != due and not (known.untested and _is_bounded(claim, measure)):
             yield Contradiction("untested", f"is {bool(claim.get('untested'))}, and its blind spot says {due}")
+
+
+def _is_bounded(claim: ClaimRecord, measure: Measure) -> bool:
+    """Tell whether a trace or an exact law may bound what was audited by no more than the claim."""
+    given = bool(claim.get("pair_given"))
+    upper = least_binding(claim, on_pair=given)
+    by_law = given and exact_level(claim) is not None and not is_exceeded(claim)
+    return by_law or (upper is not None and not exceeds(upper, measure.level))
 
 
 def _of_replay(claim: ClaimRecord) -> Iterator[Contradiction]:

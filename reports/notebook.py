@@ -105,6 +105,8 @@ def record_of(result: Result) -> ClaimRecord:
         "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": None if result.blind_spot is None else result.blind_spot.to_json(),
+        "required_power": result.power,
+        **({} if result.rare is None else {"rare": result.rare.to_json()}),
         "untested": result.untested,
         **counted(result),
         "event_in_words": result.event_in_words or None,

@@ -143,7 +143,8 @@ def _mistake(node: Node) -> str:
             return f"the marker overclaim takes {', '.join(MARKED)} by name, got {got}"
         for name, value in marker.kwargs.items():
             option = MARKED[name]
-            if not (fits(value, option.schema) or (name == "weaken" and callable(value))):
+            fit = name != "score" and fits(value, option.schema)
+            if not (fit or (name in ("weaken", "score") and callable(value))):
                 return f"the marker overclaim takes {option.marker} as {name}, got {value!r}"
     return ""
 

@@ -160,7 +160,7 @@ def reason_of(claim: ClaimRecord) -> Reason | None:
 
 def is_accepted(claim: ClaimRecord) -> bool:
     """Return whether a claim is as expected although it is UNDERPOWERED: its plan allows that it is untested."""
-    allowed = is_untested(claim) and bool(claim.get("untested_allowed"))
+    allowed = is_untested(claim) and bool(claim.get("untested_allowed")) and not claim.get("rare")
     return allowed and verdict_of(claim) == "UNDERPOWERED" and due_verdict(claim) == "SURVIVED"
 
 
@@ -210,6 +210,7 @@ def reason_words(claim: ClaimRecord) -> str:
         unguessed=is_unguessed(claim),
         paired=claim.get("paired_runs"),
         exceeded=is_exceeded(claim),
+        rare=claim.get("rare"),
         scores=claim.get("scores"),
     )
 

@@ -53,7 +53,9 @@ def claim_record(
     extras = Extras(list(result.missing))
     traced, drawn = (wanted and result.canaries is None for wanted in (with_trace, with_evidence))
     traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if traced else {}
-    result = replace(result, upper=least_binding({**(promise := promised(result)), **traces}))
+    promise = promised(result)
+    upper = least_binding({**promise, **traces}, on_pair=result.pair_given)
+    result = replace(result, upper=upper)
     exact, known = facts_of(prepared, result, extras, figures=drawn)
     record: ClaimRecord = {
         "name": task.target,
@@ -113,6 +115,8 @@ def power_of(task: Task, result: Result) -> ClaimRecord:
     return {
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
+        "required_power": result.power,
+        **({} if result.rare is None else {"rare": result.rare.to_json()}),
         "untested": result.untested,
         "untested_allowed": task.untested == ALLOWED,
     }

@@ -27,10 +27,12 @@ def _traced(claim: ClaimRecord) -> float | None:
     return None if upper is None or claim.get("upper_how") in (None, "sampled") else float(upper)
 
 
-def least_binding(claim: ClaimRecord) -> float | None:
-    """Return the least bound from above on a claim's own measure, on its pair or on every pair; None without one."""
+def least_binding(claim: ClaimRecord, *, on_pair: bool) -> float | None:
+    """Return the least bound from above on a claim's own measure, where wanted on its pair alone; None without one."""
     upper = binding(claim)
-    return upper if upper is None or not is_epsilon(measure_of(claim)) else _top(claim)
+    if upper is None or on_pair:
+        return upper if upper is None or not is_epsilon(measure_of(claim)) else _top(claim)
+    return upper if is_epsilon(measure_of(claim)) and claim.get("upper_scope") == "claim" else None
 
 
 def binding_where(claim: ClaimRecord) -> str:

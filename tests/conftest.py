@@ -50,6 +50,14 @@ def pictures():
         yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def power_tests():
+    """Leave power tests out where none is asked for: they double an audit's time. A nearer fixture makes them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("overclaim.audit.verdicts.blind_spot.usual_power", lambda: None)
+        yield
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Move all cases of a test but those that its mark `few` names into the tier that it names."""

@@ -252,6 +252,7 @@ def concluded(canaries: CanaryScores, claim: Claim, budget: Budget, start: float
         runs=canaries.many,
         pilot=0,
         detectable_epsilon=math.nan,
+        power=None,
         seed=budget.seed,
         seconds=time.perf_counter() - start,
         ceiling=max_lower,

@@ -9,29 +9,33 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.blame import at_play, blaming, name_of, raised
+from ...learners.blame import at_play, blaming, extra_or_reason, name_of, raised
 from ...learners.checks import check_whole
 from ...learners.protocol import LearnerError
 from ...learners.scalar import global_cure
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Stage
+from ...mechanisms.faults import NEARER, Fault
 from ..assumptions.blocks import DRAWN_BLOCKS, LearnerBlock, draws_of
 from ..assumptions.independence import check_nothing_kept, state_error
 from ..encoding.objects import plain
-from ..execution.execution import IN_PROCESS, Budget, Execution
+from ..execution.execution import IN_PROCESS, Budget, Execution, seed_beyond
 from ..execution.workers import in_parallel
+from ..play.faulty import FaultyMechanism
 from ..play.unseeded import OnGlobals
 from ..record_types import Design, ScoresJson
-from ..statistics.canary_scores import CanaryScores, needed, refuted
+from ..statistics.canary_scores import CanaryScores, certified, needed, refuted
 from ..statistics.canary_words import INDEPENDENT, ONE_RUN, needed_words
 from ..statistics.score_certificates import score_certificate
+from ..verdicts.blind_spot import LARGEST, BlindSpot
 from ..verdicts.verdict import Result
 from .score_audit import check_scored, concluded
 
@@ -44,6 +48,8 @@ OTHER_DRAWS = DRAWN_BLOCKS[:2]
 SEED_CURE = "seed other generators from rng; what cannot be seeded brings its scores: `overclaim scores FILE`"
 #: The stage that says that all trainings were checked.
 _CHECKED = "training/checked"
+#: The seed of the power test is the audit's own plus this.
+FRESH = 2_500_000
 
 
 @blaming
@@ -56,6 +62,7 @@ def audit_training(
     canaries: int,
     trainings: int = 1,
     global_random: bool = False,
+    power: float | None = LARGEST,
 ) -> Result:
     """Run trainings with canaries and audit their scores: in the one-run design, or of one canary as independent.
 
@@ -69,6 +76,8 @@ def audit_training(
         Canaries of each training, and trainings.
     global_random : bool
         Whether it draws from `np.random`, `random` or unseeded generators: they draw from the training's own then.
+    power : float or None
+        By how much its noise is divided in as many trainings again, where it survives; None: they are not run.
 
     Raises
     ------
@@ -84,12 +93,34 @@ def audit_training(
     if budget.stop != "budget":
         raise ValueError("trainings are audited when all have ended: stop must be budget")
     target = _Target(OnGlobals(training) if global_random else training, budget.seed, canaries, trainings)
-    scores = _scores(target, execution)
-    coins = [target.draws(i).labels(canaries) for i in range(trainings)]
-    design: Design = ONE_RUN if canaries > 1 else INDEPENDENT
-    all_of = np.concatenate(scores), np.concatenate(coins)
-    canary_scores = CanaryScores.of(design, *all_of, seed=budget.seed, trainings=trainings)
-    return concluded(canary_scores, claim, budget, start, attack="the training's scores")
+    canary_scores = target.with_coins(_scores(target, execution))
+    result = concluded(canary_scores, claim, budget, start, attack="the training's scores")
+    result = replace(result, power=power or LARGEST)
+    if power is None or result.final:
+        return result
+    spot, missing = extra_or_reason("power test", partial(_blind_spot, target, claim, budget, execution, power))
+    return replace(result, blind_spot=spot, missing=(*result.missing, *missing))
+
+
+def _blind_spot(target: _Target, claim: Claim, budget: Budget, execution: Execution, power: float) -> BlindSpot | None:
+    """Return whether as many trainings with weaker noise are caught; None where their noise is not the audit's."""
+    target = replace(target, seed=seed_beyond(target.seed, FRESH))
+    label = "power test" if execution.progress else None
+    task = partial(_train_faulty, target, power)
+    done = list(in_parallel(task, range(target.trainings), jobs=execution.jobs, equal_costs=True, progress=label))
+    if not any(faulty for _, faulty in done):
+        return None
+    canary_scores = target.with_coins([scores for scores, _ in done])
+    bound = certified(canary_scores, claim.measure, alpha=budget.alpha).lower
+    caught = power if bound > claim.measure.level else None
+    return BlindSpot(caught, ((power, bound),), None, budget.alpha, kind=NEARER, limit=power)
+
+
+def _train_faulty(target: _Target, power: float, index: int) -> tuple[_Floats, bool]:
+    """Return the scores of a training with weaker noise, and whether any of its draws was."""
+    fault = Fault(power, places=[])
+    scores, _ = replace(target, training=FaultyMechanism(target.training, fault)).train(index)
+    return scores, bool(fault.places)
 
 
 def too_few_words(claim: Claim, budget: Budget, canaries: int, trainings: int) -> str:
@@ -122,6 +153,13 @@ class _Target:
     def draws(self, index: int) -> Draws:
         """Return the draws of a training of the audit: its coins, and its generator."""
         return Draws(self.seed, Stage.CERTIFY, index)
+
+    def with_coins(self, scores: Sequence[_Floats]) -> CanaryScores:
+        """Return the scores of all trainings with the coins of their canaries."""
+        coins = [self.draws(i).labels(self.canaries) for i in range(self.trainings)]
+        design: Design = ONE_RUN if self.canaries > 1 else INDEPENDENT
+        both = np.concatenate(scores), np.concatenate(coins)
+        return CanaryScores.of(design, *both, seed=self.seed, trainings=self.trainings)
 
     def run(self, draws: Draws, where: str = "") -> _Played:
         """Return the scores of one training, and the next number of its generator: whether as much was drawn."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ...errors import takes_no
 from ...learners.blame import blaming, extra_or_reason, name_of
@@ -17,20 +18,22 @@ from ..execution.execution import IN_PROCESS, Budget, Execution
 from ..execution.progress import stage
 from ..play.run_by_run import played_alone
 from ..play.unseeded import digest_of
+from ..verdicts.rare import Rare
 from ..verdicts.verdict import Result, Verdict
 from .blind_spot_search import with_blind_spot
-from .frame import FEWEST_RUNS, all_runs, conclude, with_paired_runs
+from .frame import FEWEST_RUNS, Choice, all_runs, conclude, with_paired_runs
 from .given import Given, Setup
 from .given_data import check_no_game, read_data
+from .rare_paths import Look, can_be_rare
 from .remarks import with_remarks
 
 #: The options that each kind of target does not take.
 NOT_OF = {
     "mechanism": ("rounds", "arms", "pair"),
-    "learner": ("bits", "call_limit", "attributes"),
+    "learner": ("bits", "call_limit", "attributes", "score"),
     "training": (
         *("rounds", "arms", "pair", "pairs", "left", "right", "inputs", "bits", "os_random", "call_limit"),
-        *("attributes", "weaken"),
+        *("attributes", "score", "weaken"),
     ),
 }
 #: What each of them takes in their place.
@@ -106,9 +109,15 @@ def audited(
             with shown(f"up to {audit.budget.runs:,} runs, until the claim is falsified"):
                 certified = until_falsified(audit.anytime(), options)
         else:
-            certified = all_runs(audit, options)
+            rare = given.power is not None and not given.trial and can_be_rare(audit)
+            certified = all_runs(audit, options, partial(_look, audit) if rare else None)
         audit.recheck(options, certified.choice, before)
-    result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))
+    found: dict[str, Any] = {
+        "searched": searched,
+        "outputs_digest": digest_of(certified.blocks),
+        "pair_given": setup.pair_given,
+    }
+    result = replace(conclude(audit, certified, began), **found)
     falsified = result.verdict is Verdict.FALSIFIED
     if searched is not None:
         searched.check(name_of(audit.mechanism), falsified=falsified)
@@ -122,10 +131,17 @@ def audited(
         with shown("simplifying inputs"):
             shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, setup.space, result))
         result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
-    with shown("power test" if setup.weakening is not None else "last checks"):
-        result = with_remarks(audit, with_blind_spot(audit, result, setup.weakening), certified.choice)
+    with shown("last checks" if given.power is None or result.final else "power test"):
+        result = with_blind_spot(audit, audit.target, result, setup.weakening, given.power)
+        result = with_remarks(audit, result, certified.choice)
     if not result.final:
         exact, missing = extra_or_reason("exact value", partial(audit.exact, result))
         result = replace(result, exact=exact, missing=(*result.missing, *missing))
     told: Result = audit.told(with_paired_runs(audit, result, certified.choice))
     return told
+
+
+def _look(audit: Any, choice: Choice, counted: int) -> tuple[Choice, Rare | None]:
+    """Look for rare differences on what was chosen; a fault of the search costs no verdict."""
+    found, _ = extra_or_reason("rare differences", partial(Look(audit, choice).led, counted))
+    return found or (choice, None)

@@ -21,11 +21,11 @@ from typing import Any, Protocol
 
 from ...errors import must_be
 from ...learners.abilities import has_grid_law
-from ...learners.blame import extra_or_reason
+from ...learners.blame import all_ours, extra_or_reason
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.view import RELEASE, View
-from ...mechanisms.weakening import NoiseParameter, weakened
+from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened
 from ..execution.execution import Json, seed_beyond
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE, FINE
@@ -35,9 +35,8 @@ from ..spaces.families import standard_pairs, unlike
 from ..verdicts.blind_spot import LARGEST, BlindSpot
 from ..verdicts.verdict import Result
 from .frame import Audit, all_runs
+from .power_test import FACTORS, PowerTest
 
-#: The factors that noise is divided by.
-FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 #: The tests that a bisection of the factors takes, at most.
 TESTS = 4
 #: A test's share of the audit's runs, and the runs up to which it has as many as the audit.
@@ -71,12 +70,13 @@ WeakenChoice = bool | str | Weaken | Weakening | None
 def weakening(
     asked: WeakenChoice, target: object, by_parameter: Callable[[NoiseParameter, float], object]
 ) -> Weakening | None:
-    """Return how to weaken a target; None where no blind spot is asked for.
+    """Return how to weaken a target; None where faults are planted in its noise, or nothing is measured.
 
     Parameters
     ----------
     asked : bool, str, callable, Weakening or None
-        Whether; or the parameter that sets the noise, see `mechanisms.weakening.NoiseParameter`; or what weakens.
+        The parameter that sets the noise, see `mechanisms.weakening.NoiseParameter`, or what weakens; true or None:
+        what is made of this package's parts is weakened by its fields.
     target
         The built target.
     by_parameter : callable
@@ -87,14 +87,14 @@ def weakening(
     ValueError
         If the target cannot be weakened so.
     """
-    if asked is None or asked is False:
+    if asked is False:
         return None
+    if asked is None or asked is True:
+        return _by_fields(target)
     if isinstance(asked, Weakening):
         weaken = asked
     elif callable(asked):
         weaken = Weakening(asked)
-    elif asked is True:
-        weaken = Weakening(partial(weakened, target))
     elif isinstance(asked, str):
         weaken = Weakening(partial(by_parameter, NoiseParameter.parse(asked)), asked)
     else:
@@ -103,16 +103,39 @@ def weakening(
     return weaken
 
 
-def with_blind_spot(audit: Audit, result: Result, how: Weakening | None) -> Result:
-    """Return the result with its blind spot, or why it is missing, where that is asked for and no verdict is final."""
-    if how is None or result.final:
-        return result
-    measured = partial(blind_spot, audit, result.pair, how.weaken, parameter=how.parameter)
+def _by_fields(target: object) -> Weakening | None:
+    """Return how a target of our own parts is weakened by its fields: exact laws know it then."""
+    if not all_ours(target):
+        return None
+    try:
+        weakened(target, 1.0)
+    except NoNoiseError:
+        return None
+    return Weakening(partial(weakened, target))
+
+
+def with_blind_spot(audit: Audit, target: Any, result: Result, how: Weakening | None, power: float | None) -> Result:
+    """Return the result with its blind spot, or why it is missing, where power is asked for and no verdict is final.
+
+    Parameters
+    ----------
+    target
+        What the audit plays.
+    power : float or None
+        The factor that has to be caught.
+    """
+    if power is None or result.final or result.rare is not None:
+        return replace(result, power=power or LARGEST)
+    measured: Callable[[], BlindSpot | None] = PowerTest(audit, target, result.pair, power).measure
+    if how is not None:
+        measured = partial(blind_spot, audit, result.pair, how.weaken, parameter=how.parameter, limit=power)
     spot, missing = extra_or_reason("blind spot", measured)
-    return replace(result, blind_spot=spot, missing=(*result.missing, *missing))
+    return replace(result, power=power, blind_spot=spot, missing=(*result.missing, *missing))
 
 
-def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter: str = "noise") -> BlindSpot:
+def blind_spot(
+    audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter: str = "noise", limit: float = LARGEST
+) -> BlindSpot:
     """Return what an audit that survived on this pair catches on weaker targets.
 
     Parameters
@@ -124,6 +147,8 @@ def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter
         From a factor to the target with its noise divided by it.
     parameter : str
         What `weaken` changes, for the record.
+    limit : float
+        The factor that has to be caught.
 
     Notes
     -----
@@ -145,9 +170,10 @@ def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter
         low, high = (low, middle) if bounds[factor] > audit.claim.measure.level else (middle, high)
     caught = FACTORS[high] if high < len(FACTORS) else None
     laws: tuple[float | None, float | None] = (None, None)
-    if isinstance(pair, Pair) and audit.claim.measure.is_epsilon and (caught is None or caught > LARGEST):
+    if isinstance(pair, Pair) and audit.claim.measure.is_epsilon and (caught is None or caught > limit):
         laws = true_to(audit.claim, pair, weaken, once=audit.once)
-    return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, *laws)
+    tried = tuple(sorted(bounds.items()))
+    return BlindSpot(caught, tried, tests.budget.runs, tests.budget.alpha, parameter, *laws, limit=limit)
 
 
 def _bound(audit: Audit, pair: object) -> float:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from ...mechanisms.claim import Claim, check_claim
+from ..attacks.outputs.own_score import ScoreFunction
 from ..canaries.training_audit import Training, audit_training
 from ..execution.cluster import Cluster
 from ..execution.execution import Budget, Execution, Memory
 from ..execution.progress import begin
 from ..play.pairs import Pair
+from ..verdicts.blind_spot import power_of
 from ..verdicts.verdict import Result
 from .audited import audited, refuse
 from .blind_spot_search import WeakenChoice
@@ -39,7 +41,9 @@ def falsify(
     global_random: bool = False,
     call_limit: float | None = None,
     attributes: str | Sequence[str] | None = None,
+    score: ScoreFunction | None = None,
     weaken: WeakenChoice = None,
+    power: float | str | None = None,
     shrink: bool = True,
     jobs: int = 1,
     progress: bool = False,
@@ -107,11 +111,17 @@ def falsify(
         Where a mechanism returns an object, such as a fitted model: what of it is the output. "fitted" are the
         attributes that end with an underscore, as scikit-learn names what was learned, "all" those that do not begin
         with one.
-    weaken : bool, str or callable, optional
-        Measure the blind spot of an audit that survives, on the target with its noise divided by factors up to 100:
-        the parameter that sets the noise, `"epsilon"` to be multiplied by the factor or `"1/scale"` to be divided (of
-        a function, a keyword that has a default); True where the target is made of this package's parts, whose noise
-        is known; or a function from the factor to the weaker target.
+    score : callable, optional
+        An attack of your own, ``score(output, left, right) -> float``: larger where the left input explains a
+        mechanism's output better, nan where it does not guess. It is one more attack, and is not fitted.
+    power : float or "off", optional
+        A claim survives only where the audit catches so many times too little noise, 3 by default: weaker noise is
+        planted in the target's own random numbers, and the audit made again (`pipeline.power_test`). "off" leaves it
+        out: then a third of the claim has to be certified.
+    weaken : str or callable, optional
+        How noise is made weaker that cannot be reached so: the parameter that sets it, `"epsilon"` to be multiplied
+        by the factor or `"1/scale"` to be divided (of a function, a keyword that has a default), or a function from
+        the factor to the weaker target. False is the same as `power="off"`.
     shrink : bool
         Whether the inputs of a falsified claim are shrunk, where they were searched: up to 4 times the runs more.
     jobs : int
@@ -155,14 +165,16 @@ def falsify(
     game: dict[str, Any] = {"rounds": rounds, "arms": arms, "pair": pair, "pairs": pairs}
     worlds: dict[str, Any] = {"left": left, "right": right, "inputs": inputs}
     drawn: dict[str, Any] = {"os_random": os_random, "global_random": global_random}
-    read: dict[str, Any] = {"bits": bits, "call_limit": call_limit, "attributes": attributes}
-    given = Given(**game, **worlds, **drawn, **read, weaken=weaken, shrink=shrink)
+    read: dict[str, Any] = {"bits": bits, "call_limit": call_limit, "attributes": attributes, "score": score}
+    tested = power_of(power, weaken)
+    given = Given(**game, **worlds, **drawn, **read, weaken=weaken, power=tested, shrink=shrink)
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster)
     if progress:
         begin()
     if canaries is not None:
         refuse(target, "training", given)
         many: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "global_random": global_random}
+        many["power"] = tested
         return audit_training(cast(Training, target), claim, budget, execution, **many)
     return audited(target, claim, budget, execution, given)
 

@@ -26,7 +26,8 @@ from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
 from ..statistics.chooser import Evidence, choose_event
 from ..statistics.events import Certificate, Counts, Event
-from ..verdicts.verdict import OnPair, Result, Verdict
+from ..verdicts.rare import Rare
+from ..verdicts.verdict import OnPair, Result
 
 Kept = TypeVar("Kept")
 Block = TypeVar("Block")
@@ -50,6 +51,7 @@ class Choice(OnPair):
     alike: bool = False  # whether all runs that it was chosen on show the same
     floats: bool = False  # whether what a mechanism returned then has floats that hardly ever repeat
     missing: tuple[MissingExtra, ...] = ()  # why the words are, if they are
+    promised: float = -math.inf  # the bound that the pilot expects, as far as it says
 
     @property
     def key(self) -> str:
@@ -80,6 +82,15 @@ class Audit(ABC):
 
         Paired runs have the same random numbers and different inputs; None where no runs can be paired.
         """
+        return None
+
+    @property
+    def target(self) -> Any:
+        """What is audited, where faults can be planted in it."""
+        return None
+
+    def shown_of_left(self, pair: Any, runs: int) -> object:
+        """Return what some runs show of the left input, as what is equal where they are; None where none can."""
         return None
 
     @abstractmethod
@@ -198,6 +209,7 @@ class Certified:
     detectable: float  # the smallest epsilon that a perfect attack would have caught from all the runs, nan if unknown
     ceiling: float | None = None  # none above it could be certified, if not epsilon in a fixed number of runs
     blocks: tuple[Counts, ...] = ()
+    rare: Rare | None = None  # a lead of stretched noise that stands
 
 
 def too_few_runs(runs: int, choosing: int, counted: int, pairs: int) -> ValueError:
@@ -208,8 +220,17 @@ def too_few_runs(runs: int, choosing: int, counted: int, pairs: int) -> ValueErr
     return hinted(error, f"use `runs={choosing + counted}` or more{fewer}")
 
 
-def all_runs(audit: Audit, options: Sequence[object]) -> Certified:
+#: Looks for leads of rare differences in the pilot: from a choice and the runs that are counted to what to certify.
+LookForRare = Callable[[Choice, int], tuple[Choice, Rare | None]]
+
+
+def all_runs(audit: Audit, options: Sequence[object], look: LookForRare | None = None) -> Certified:
     """Certify on all the runs that choosing leaves.
+
+    Parameters
+    ----------
+    look : callable, optional
+        Looks for rare differences, where what was chosen promises no falsification.
 
     Raises
     ------
@@ -221,13 +242,16 @@ def all_runs(audit: Audit, options: Sequence[object]) -> Certified:
     runs = audit.budget.runs
     if pilot >= runs:
         raise too_few_runs(runs, pilot, 1, len(options))
-    measure, alpha = audit.claim.measure, audit.budget.alpha
+    measure, alpha, rare = audit.claim.measure, audit.budget.alpha, None
+    if look is not None and not choice.promised > measure.level:
+        choice, rare = look(choice, runs - pilot)
     parts = tuple(audit.certification_blocks(choice, runs - pilot))
     certificate = certify_claim(measure, choice.event, sum(parts, start=Counts()), alpha=alpha)
     if measure.is_epsilon:
         detectable = detectable_epsilon(audit.claim.epsilon, runs, delta=audit.claim.delta, alpha=alpha)
-        return Certified(choice, pilot, certificate, detectable, blocks=parts)
-    return Certified(choice, pilot, certificate, math.nan, ceiling(measure, runs - pilot, alpha=alpha), parts)
+        return Certified(choice, pilot, certificate, detectable, blocks=parts, rare=rare)
+    most = ceiling(measure, runs - pilot, alpha=alpha)
+    return Certified(choice, pilot, certificate, math.nan, most, parts, rare)
 
 
 def with_paired_runs(audit: Audit, result: Result, choice: Choice) -> Result:
@@ -236,7 +260,9 @@ def with_paired_runs(audit: Audit, result: Result, choice: Choice) -> Result:
     There are as many as one block holds, and as many as were counted where these certify anything: what is rarer than
     one in a block may have shown in them.
     """
-    if result.verdict is not Verdict.SURVIVED or result.bounded or result.blind_spot is not None:
+    spot = result.blind_spot
+    tested = spot is not None and (spot.kind is None or not spot.untested)
+    if result.final or result.exceeded or result.bounded or result.rare is not None or tested:
         return result
     counted = result.certificate.counts.runs
     rest = counted if result.lower > 0 else min(counted, BLOCK)
@@ -268,4 +294,5 @@ def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
         floats=outcome.choice.floats,
         missing=outcome.choice.missing,
         ceiling=outcome.ceiling,
+        rare=outcome.rare,
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..verdicts.blind_spot import power_of
+
 if TYPE_CHECKING:
+    from ..attacks.outputs.own_score import ScoreFunction
     from ..play.pairs import Pair
     from ..spaces.candidates import Space
     from .blind_spot_search import WeakenChoice, Weakening
@@ -18,9 +21,11 @@ class Given:
 
     Attributes
     ----------
-    rounds, arms, pair, pairs, left, right, inputs, bits, os_random, global_random, call_limit, attributes, weaken,
-    shrink
+    rounds, arms, pair, pairs, left, right, inputs, bits, os_random, global_random, call_limit, attributes, score,
+    weaken, shrink
         As in `falsify`.
+    power : float or None
+        The factor of too little noise that a survivor has to catch; None where no power is measured.
     trial : bool
         Whether the audit judges one step of a search: its runs are checked only where it falsifies, and it is told no
         more than its verdict.
@@ -38,7 +43,9 @@ class Given:
     global_random: bool = False
     call_limit: float | None = None
     attributes: str | Sequence[str] | None = None
+    score: ScoreFunction | None = None
     weaken: WeakenChoice = None
+    power: float | None = field(default_factory=lambda: power_of(None))
     shrink: bool = False
     trial: bool = False
 
@@ -63,7 +70,9 @@ class Setup:
         The pairs of worlds to choose from; none where a space is searched.
     space : Space or None
     weakening : Weakening or None
-        How the target is weakened, where a blind spot is measured.
+        How the target is weakened, where its parameter or its fields set the noise; else faults are planted.
+    pair_given : bool
+        Whether the inputs are given, and not searched.
     check_late : callable
         Raises LearnerError if the runs depend on each other: of a trial that is asked where it falsifies.
     """
@@ -73,3 +82,4 @@ class Setup:
     space: Space | None = None
     weakening: Weakening | None = None
     check_late: Callable[[], None] = _nothing
+    pair_given: bool = False

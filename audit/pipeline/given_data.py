@@ -43,9 +43,10 @@ def read_data(
     if given.os_random:  # a generator of its own may begin anew elsewhere, and when an audit is resumed
         execution = replace(execution, memory=None, cluster=None)
     facts: Any = {"claim": claim, "budget": budget, "execution": execution}
-    audit = kind(mechanism=target, bits=given.bits, call_limit=given.call_limit, **facts)
+    audit = kind(mechanism=target, bits=given.bits, call_limit=given.call_limit, score=given.score, **facts)
     if given.inputs is None:
-        return Setup(audit, _pairs(given.left, given.right, given.pairs), weakening=how)
+        options = _pairs(given.left, given.right, given.pairs)
+        return Setup(audit, options, weakening=how, pair_given=len(options) == 1)
     _refuse_both(given.left, given.right, given.pairs)
     from ..spaces.related import space_of
 

@@ -67,7 +67,7 @@ def read_losses(learner: object, claim: Claim, budget: Budget, execution: Execut
     watched = as_watched(built, options[0], seed, rows=rows, view=claim.view)
     facts: Any = {"claim": claim, "budget": budget, "execution": execution}
     audit = LearnerAudit(learner=watched, searched=pairs is None, **facts)
-    return Setup(audit, options, weakening=how, check_late=independent)
+    return Setup(audit, options, weakening=how, check_late=independent, pair_given=given.pair is not None)
 
 
 def _has_extremes(pair: Pair, claim: Claim) -> bool:

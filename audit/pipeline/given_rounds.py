@@ -131,7 +131,7 @@ def read_rounds(learner: object, claim: Claim, budget: Budget, execution: Execut
             return read_losses(learner, claim, budget, execution, as_pair)
     how = weakening(given.weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds, **drawn))
     how = how and how.through(lambda weaker: replace(played, learner=weaker))
-    of_data = Given(os_random=given.os_random, weaken=how, **worlds)
+    of_data = Given(os_random=given.os_random, weaken=False if how is None else how, **worlds)
     return read_data(played, claim, budget, execution, of_data, kind=partial(RoundsAudit, learner=built))
 
 

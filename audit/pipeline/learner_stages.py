@@ -88,6 +88,11 @@ class LearnerAudit(Audit):
     learner: Learner
     searched: bool = False  # whether the pairs are our own, to which more may be proposed, and not the user's
 
+    @property
+    def target(self) -> Learner:
+        """The learner."""
+        return self.learner
+
     def of(self, target: Learner) -> Self:
         """Return the same audit of another learner."""
         return replace(self, learner=target)
@@ -306,6 +311,11 @@ class LearnerAudit(Audit):
         left, right = (self.player(pair, index, Stage.PAIRED, share)((block, runs)) for share in (1.0, 0.0))
         shown = zip((left.actions, left.releases), (right.actions, right.releases), strict=True)
         return any(not np.array_equal(a, b) for a, b in shown if a is not None and b is not None)
+
+    def shown_of_left(self, pair: Pair, runs: int) -> object:
+        """Return what some runs show of the left losses."""
+        played = self.player(pair, 1, Stage.PAIRED, 1.0)((0, runs))
+        return [None if shown is None else shown.tobytes() for shown in (played.actions, played.releases)]
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what plays a block of fresh runs and counts the event."""

@@ -21,6 +21,7 @@ from ..attacks.outputs.float_leaks import BitColumns, Preimages
 from ..attacks.outputs.learned import OutputAttack, on_outputs
 from ..attacks.outputs.narrowing import WIDE, Narrowed
 from ..attacks.outputs.output_attacks import attacks_on
+from ..attacks.outputs.own_score import OwnScore, ScoreFunction
 from ..attacks.protocol import NoEvidence
 from ..encoding.encoder import Encoder, has_floats
 from ..encoding.features import Features, LabelledColumns, Outputs
@@ -31,9 +32,11 @@ from ..play.data import DataPair
 from ..play.mechanism_runs import (
     RefusedInputError,
     Sample,
+    comparable,
     from_bytes,
     generator_as,
     join,
+    outputs_of,
     paired_outputs_differ,
     run_block,
     to_bytes,
@@ -44,7 +47,7 @@ from ..play.unseeded import Digested, Unseeded
 from ..search.race import Heat, halving, race
 from ..statistics import sequential
 from ..statistics.chooser import Evidence, Learned
-from ..statistics.event_choice import DOUBT, Odds
+from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS, Odds
 from ..statistics.event_rule import transfer
 from ..statistics.events import NO_EVENT, Counts, Event, count
 from . import weak_claims
@@ -104,6 +107,12 @@ class MechanismAudit(Audit):
     index: int = 0  # of the first pair: the key of its draws
     spent: int = 0  # runs that were spent on finding it
     call_limit: float | None = None  # seconds of a call, while inputs are searched
+    score: ScoreFunction | None = None  # a user's attack
+
+    @property
+    def target(self) -> Any:
+        """The mechanism."""
+        return self.mechanism
 
     def of(self, target: Any) -> Self:
         """Return the same audit of another mechanism."""
@@ -163,7 +172,7 @@ class MechanismAudit(Audit):
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
-        if weak_claims.is_weak(self) and not self.bits:
+        if weak_claims.is_weak(self) and not self.bits and self.score is None:
             choice, spent = weak_claims.choose(self, self.mechanism, options, self.index)
             return choice, self.spent + spent
         kept: list[Sample] = []
@@ -180,7 +189,7 @@ class MechanismAudit(Audit):
             choice, promised = self.fit(pairs[best], best, kept)
             more = self.more_to_learn_from(_runs_of(kept), spent, promised)
             if not more:
-                return described(choice, some_outputs(kept)), spent
+                return replace(described(choice, some_outputs(kept)), promised=promised), spent
 
     def more_to_learn_from(self, seen: int, spent: int, promised: float) -> int:
         """Return how many training runs to add to those seen, 0 where they promise enough or may be no more."""
@@ -265,12 +274,26 @@ class MechanismAudit(Audit):
             if self.is_better(attack, best, worth):
                 best, event, won = worth, Event.of_json(about), (seen, attack, scores)
             plain = plain if seen.bits else best
+        own = self._by_score(pair, outputs, left)
+        if own is not None and own[2] > best:
+            return Choice(pair, own[0], own[1], index), own[2]
         if won is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
             return Choice(pair, NoEvidence(), event, index, alike=not ranked), best
         seen, attack, scores = won
         fitted = attack.fit(self.mechanism, pair, seen.train)
         event = transfer(event, scores(), fitted.score(seen.train))
         return Choice(pair, on_outputs(fitted, seen.encoder, seen.train.features), event, index), best
+
+    def _by_score(
+        self, pair: DataPair, outputs: Outputs, left: NDArray[np.bool_]
+    ) -> tuple[OwnScore, Event, float] | None:
+        """Return the user's attack, its best event and what that promises; None without one."""
+        if self.score is None:
+            return None
+        attack = OwnScore(self.score, pair.left, pair.right)
+        learned = Learned(DOUBT_OF_LOG_ODDS, min_promise=NEXT_TO_NOTHING * min(1.0, self.claim.epsilon))
+        event, worth = self.promised(Evidence(attack.score(outputs), left, learned=learned))
+        return attack, event, float(worth)
 
     def _bet(
         self, seen: _Encoded, attack: OutputAttack, scores: Callable[[], Floats], plain: float, *, ranked: bool
@@ -323,6 +346,15 @@ class MechanismAudit(Audit):
             return None
         key = self.budget.seed, Stage.PAIRED, choice.index
         return paired_outputs_differ(self.mechanism, choice.inputs, key, block, runs)
+
+    def shown_of_left(self, pair: DataPair, runs: int) -> object:
+        """Return what some runs show of the left input."""
+        draws = Draws(self.budget.seed, Stage.PAIRED, self.index, 1)
+        if getattr(self.mechanism, "in_step", False):
+            return comparable(
+                outputs_of(self.mechanism, (pair.left, pair.right), draws, runs, np.ones(runs, dtype=bool))
+            )
+        return comparable(outputs_of(self.mechanism, pair.left, draws, runs))
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""

@@ -20,18 +20,7 @@ from .score_files import read_canaries, read_sample
 #: What the scores of canaries are given by.
 ONE_OF_BOTH = "give one FILE of scores, or both `inserted` and `held_out`"
 #: What every request says.
-_ABOUT = (
-    "target",
-    "epsilon",
-    "delta",
-    "measure",
-    "budget",
-    "untested",
-    "expected",
-    "note",
-    "blind_spot",
-    "unmeasured",
-)
+_ABOUT = ("target", "epsilon", "delta", "measure", "budget", "untested", "expected", "note", "power")
 
 
 def given_scores(request: Request) -> CanaryScores:

@@ -75,6 +75,8 @@ def _task_facts(task: Task) -> dict[str, object]:
     facts["parameters"] = dict(task.parameters)
     facts["pair"] = None if task.pair is None else task.pair.to_json()
     files = [file for file in (task.scores, task.inserted, task.held_out) if file is not None]
+    if task.score is not None:
+        facts["score_text"] = digest_with_imports(task.score.rpartition(":")[0])
     return facts | ({"files": [digest_of(Path(file)) for file in files]} if files else {})
 
 

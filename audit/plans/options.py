@@ -15,6 +15,8 @@ Schema = dict[str, Any]
 LARGEST = 2**53 - 1
 #: What a plan says of a claim whose audit catches too little to be called a test.
 ALLOWED = "allowed"
+#: What leaves the power test of a claim out.
+OFF = "off"
 #: The words of neighbour relations, as `mechanisms.relations` has them.
 RELATIONS = (
     *("replace", "zero-out", "add-remove", "substitute-feature", "user", "replace-user", "zero-out-user"),
@@ -224,13 +226,23 @@ _TABLE = (
     ),
     Option("expect", {"enum": list(EXPECTATIONS)}, help="The expected verdict [default: survived]", field="expected"),
     Option(
+        "power",
+        {"anyOf": [{"type": "number", "minimum": 1.1}, {"enum": [OFF]}]},
+        "power",
+        "Too little noise that a survivor has to catch, by a factor; off: no power test [default: 3]",
+        "FACTOR",
+        marker="a factor of at least 1.1, or 'off'",
+        group=RESULT,
+    ),
+    Option(
         "weaken",
         {"anyOf": [_FLAG, _NAME]},
         "weaken",
-        "Measure power: repeat the audit with less noise (NAME sets the noise; 1/NAME: inversely)",
+        "The parameter that sets noise which the power test cannot reach (1/NAME: inversely)",
         "[NAME]",
         marker="the name of a parameter, a function, True or False",
         group=RESULT,
+        rare=True,
     ),
     Option("untested", {"enum": [ALLOWED]}, help="An UNDERPOWERED verdict is as expected, too"),
     Option("note", _TEXT, help="Words that are printed beside the verdict"),
@@ -311,6 +323,16 @@ _TABLE = (
         "Of an object that the target returns, such as a model: fitted, all or NAME[,NAME]",
         "NAMES",
         group=UNUSUAL,
+        rare=True,
+    ),
+    Option(
+        "score",
+        {"type": "string", "pattern": r"^.+\.py:.+$"},
+        "text",
+        "Your attack, def score(output, left, right): larger where left explains it better",
+        "FILE.py:NAME",
+        marker="a function of (output, left, right)",
+        group=INPUTS,
         rare=True,
     ),
     Option("scores", _NAME, help="A file with the scores of canaries, in place of a target"),

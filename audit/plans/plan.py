@@ -34,7 +34,7 @@ from ..play.json_text import parse_float
 from ..play.pairs import Pair
 from .catalogues import catalogue, entry_of, libraries
 from .configured import with_configured
-from .options import ALLOWED, OPTIONS, REMOVED
+from .options import ALLOWED, OFF, OPTIONS, REMOVED
 from .paths import read_text
 from .plan_schema import PLAN
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
@@ -96,10 +96,7 @@ class Plan:
 
     def without_blind_spots(self) -> Plan:
         """Return the same plan without the blind spots of what survives."""
-        named = [task.weaken if isinstance(task.weaken, str) else None for task in self.tasks]
-        tasks = zip(self.tasks, named, strict=True)
-        plain = (replace(task, weaken=None, blind_spot=False, unmeasured=parameter) for task, parameter in tasks)
-        return replace(self, tasks=tuple(plain))
+        return replace(self, tasks=tuple(replace(task, power=OFF) for task in self.tasks))
 
 
 def literature(seed: int = 0) -> Plan:
@@ -139,7 +136,6 @@ def libraries_plan(seed: int = 0) -> Plan:
             neighbours=case.relation,
             budget=Budget(case.entry.runs, seed, confidence),
             expected=case.expected,
-            blind_spot=True,
             untested=ALLOWED,
         )
         for case in cases
@@ -163,7 +159,6 @@ def case_task(entry: Entry, case: Case, seed: int, confidence: float) -> Task:
         **{**game_of(entry, case), "delta": entry.delta if case.delta is None else case.delta},
         budget=Budget(runs_of(entry, case), seed, confidence),
         pair=None if case.pair is None else Pair(*case.pair),
-        blind_spot=True,
         untested=case.untested or None,
         expected=case.expected,
         note=case.note,
@@ -247,7 +242,6 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         task = Task(
             **values,
             measure=configured or stated_measure({**values, **stated}),
-            blind_spot=True,
             budget=Budget(seed=seed, confidence=confidence, **spent),
         ).resolved()
         if task.of_scores or not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes

@@ -56,7 +56,8 @@ set = {{ batch = 1 }}     # parameters of the target
 #                              # actions depend on them; or "publication": all of them, the last round's too
 # runs = 100_000
 # stop = "early"               # end as soon as the claim is falsified; or "budget"
-# weaken = "epsilon"           # the parameter that sets its noise, to see what this audit would catch; or "1/scale"
+# power = 5.0                  # too little noise that a survivor has to catch, 3.0 by default; or "off"
+# weaken = "epsilon"           # the parameter that sets noise which the power test cannot reach; or "1/scale"
 # untested = "allowed"         # or an UNDERPOWERED audit ends with 3, whatever its runs
 # regret = {{ bound = 60.0, horizon = 512 }}   # of the same learner, on adversarial losses: above it the run fails,
 #                              # undecided, or where nothing could exceed it, it ends with 3

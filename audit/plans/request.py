@@ -17,6 +17,7 @@ from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.relations.relation import BY_FUNCTION, Relation
 from ..execution.execution import BUDGET, Budget
 from ..spaces.files import read_input, written, written_schema
+from ..verdicts.blind_spot import power_of
 from .catalogues import LIBRARIES, MECHANISMS, entry_of
 from .options import ALLOWED
 from .targets import convert
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _GAME = ("rounds", "arms", "losses", "neighbours", "surface", "parameters")
 #: Options of learners alone, and of mechanisms alone.
 _OF_LEARNERS = ("rounds", "arms", "losses", "pair", "surface", "neighbours")
-_OF_MECHANISMS = ("bits", "call_limit", "attributes")
+_OF_MECHANISMS = ("bits", "call_limit", "attributes", "score")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,8 @@ class Request:
     The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null. Or pairs are
     searched that fit the JSON Schema `input_schema`; then `neighbours` is their relation. Those of a learner are
     sequences of rounds.
-    If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
-    noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
+    If the claim survives its power is measured: where `power` is not "off", on noise that is weaker by its factor and
+    less; by the parameter that `weaken` names, by the fields of a learner of ours, else by planted faults.
     Of scores of canaries, `scores` or `inserted` and `held_out` name the files, and the target is their name. A target
     that is a training has `canaries`.
     """
@@ -71,9 +72,9 @@ class Request:
     global_random: bool = False
     call_limit: float | None = None
     attributes: str | Sequence[str] | None = None
+    score: str | None = None
+    power: float | str | None = None
     weaken: bool | str | None = None
-    blind_spot: bool = False
-    unmeasured: str | None = None  # a parameter named by `weaken` whose power is not measured: it must be one
     untested: str | None = None
     expected: str | None = None
     note: str = ""
@@ -92,6 +93,7 @@ class Request:
         check_game(*(1 if value is None else value for value in (self.rounds, self.arms)))
         if self.measure is not None and not (self.epsilon is self.delta is None):
             raise exclude("`epsilon` or `delta`", shown(self.measure), "a claim is made in one measure")
+        power_of(self.power)
         if self.attributes is not None:
             from ..play.attributes import check_attributes
 
@@ -155,6 +157,11 @@ class Request:
             for name, value in self.parameters.items()
             if name not in usual or convert(name, value, kinds[name]) != usual[name]
         }
+
+    @property
+    def required_power(self) -> float | None:
+        """The factor of too little noise that a survivor has to catch; None where none is measured."""
+        return power_of(self.power, self.weaken)
 
     @property
     def _stated(self) -> Measure | None:
@@ -289,8 +296,9 @@ class Request:
         words += [
             f"--{name.replace('_', '-')}" for name in ("bits", "os_random", "global_random") if getattr(self, name)
         ]
-        if self.weaken is not None and self.weaken is not False:
-            words += ["--weaken"] if self.weaken is True else ["--weaken", str(self.weaken)]
+        words += [] if self.score is None else ["--score", self.score]
+        words += [] if self.power is None else ["--power", number_text(self.power)]
+        words += ["--weaken", self.weaken] if isinstance(self.weaken, str) else []
         if self.pair is not None:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
             words += ["--pair", json.dumps(sides, separators=(",", ":"))]

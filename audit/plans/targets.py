@@ -128,6 +128,17 @@ def relation_functions(text: str) -> tuple[Callable[..., Any], Callable[..., Any
     return near, getattr(module, "is_near", None)
 
 
+def score_function(text: str) -> Callable[..., float]:
+    """Return the function `score(output, left, right)` that FILE.py:NAME names."""
+    if ".py:" not in text:
+        raise must_be("score", "FILE.py:NAME", text)
+    with beside_target():
+        _, score = _module_and_object(text)
+    if not callable(score) or isinstance(score, type):
+        raise ValueError(f"score must name a function score(output, left, right), {text} is {type(score).__name__}")
+    return score
+
+
 def _load_file(path: Path) -> ModuleType:
     if not exists(path, "cannot read the target's file"):
         where = "" if path.is_absolute() else ", looked for from the folder that overclaim was started in"

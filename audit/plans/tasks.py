@@ -21,7 +21,7 @@ from ..execution.execution import IN_PROCESS, Execution
 from ..spaces.files import read_input, read_schema
 from .catalogues import library_entry_of
 from .request import Request
-from .targets import MechanismError, losses_given_once, parse_parameters, relation_functions, resolve
+from .targets import MechanismError, losses_given_once, parse_parameters, relation_functions, resolve, score_function
 
 if TYPE_CHECKING:
     from ...learners.entry import Case, Entry, Setting
@@ -111,7 +111,7 @@ class Task(Request):
             target = with_settings(target, parameters.own)
             claim = Claim(measure=self._stated, raising=self.raising or "error")
             self._check_near()
-            how = self._weakening(target, partial(with_parameter, target))
+            how = self._weakening(partial(with_parameter, target))
             searched = self._searched_inputs()
             return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
         if is_mechanism(target):
@@ -137,7 +137,7 @@ class Task(Request):
         game: dict[str, Any] = {"arms": arms, "rounds": rounds, **drawn, **parameters.own}
         learner = as_learner(target, **game)
         arms_of(learner, self.arms)  # raises where a function makes a learner of its own arms
-        how = self._weakening(learner, partial(weaker_learner, target, **game))
+        how = self._weakening(partial(weaker_learner, target, **game))
         searched = self._searched_inputs()
         given = self._given(claim, rounds)
         return Prepared(self, learner, claim, given, rounds, weakening=how, searched_inputs=searched)
@@ -170,7 +170,7 @@ class Task(Request):
         claim = entry.claim(chosen, **claimed, neighbours=self.claimed_neighbours)
         learner = entry.build(chosen, **own)
         values = {**vars(chosen), **entry.defaults, **own}
-        how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))
+        how = self._weakening(partial(self._with_parameter, values, claim.epsilon))
         case = self._case(entry.cases_of(chosen, own, claim)) if self.measure is None else None
         if self.measure is None:
             claim = replace(claim, source=case.source(entry) if case else entry.source)
@@ -202,11 +202,7 @@ class Task(Request):
             raise hinted(error, f"give `set={name}=...`, or `weaken` alone")
         changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
         epsilon = claimed if self.measure is None else self.epsilon
-        return (
-            replace(self, parameters=changed, epsilon=epsilon, weaken=None, blind_spot=False, unmeasured=None)
-            .prepare()
-            .target
-        )
+        return replace(self, parameters=changed, epsilon=epsilon, weaken=None).prepare().target
 
     def _case(self, cases: Sequence[Case]) -> Case | None:
         """Return the case on the pair that was given, or else one whose pair is searched; None if there is neither."""
@@ -234,7 +230,7 @@ class Task(Request):
         self._refuse_own()
         searched = self._searched_inputs()
         pairs = None if self.inputs() or searched is not None else specimen.pairs
-        how = self._weakening(mechanism, partial(with_parameter, mechanism))
+        how = self._weakening(partial(with_parameter, mechanism))
         calibrated = "epsilon" in specimen.parameters and "epsilon" not in own
         sets = ["epsilon"] if calibrated and self._of_noise not in (None, specimen.epsilon) else []
         return Prepared(
@@ -262,16 +258,15 @@ class Task(Request):
         from ..pipeline.blind_spot_search import Weakening
         from ..spaces.neighbours import neighbours_of
 
-        claim, mechanism = self._said(replace(entry.claim, source=entry.source)), entry.build(1.0)
+        claim, mechanism = self._said(replace(entry.claim, source=entry.source)), entry.mechanism
         claim = replace(claim, raising=self.raising or "error")
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
-        if isinstance(named := self.weaken or self.unmeasured, str):
+        if isinstance(named := self.weaken, str):
             error = about(
                 "weaken", ValueError(f"weaken = {named} names a parameter: {self.target} has its noise only")
             )
             raise hinted(error, "give `weaken` alone")
-        wanted = self.blind_spot if self.weaken is None else self.weaken
-        how = Weakening(entry.build, entry.weakened_by) if wanted else False
+        how = None if entry.weakened_by is None else Weakening(entry.build, entry.weakened_by)
         return Prepared(
             self.completed(),
             mechanism,
@@ -322,25 +317,14 @@ class Task(Request):
             raise hinted(error, "give `epsilon`, or a larger `delta`")
         return ApproxDP(epsilon, delta)
 
-    def _weakening(self, mechanism: object, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
-        """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
-        from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened
+    def _weakening(self, weaker: Callable[[NoiseParameter, float], object]) -> Weakening | None:
+        """Return how the target is weakened by a parameter, as `weaker` does; None where none is named."""
+        from ...mechanisms.weakening import NoiseParameter
+        from ..pipeline.blind_spot_search import Weakening
 
         if isinstance(self.weaken, str):
-            from ..pipeline.blind_spot_search import Weakening
-
             return Weakening(partial(weaker, NoiseParameter.parse(self.weaken)), self.weaken)
-        if self.unmeasured is not None:
-            from ..pipeline.blind_spot_search import weakening
-
-            weakening(self.unmeasured, mechanism, weaker)  # raises for what is no parameter
-        if self.weaken is not None or not self.blind_spot:
-            return bool(self.weaken)
-        try:
-            weakened(mechanism, 1.0)
-        except NoNoiseError:
-            return False
-        return True
+        return None
 
     def _searched_inputs(self) -> object:
         """Return the strategy of the pairs that are searched; None where none are."""
@@ -417,7 +401,7 @@ class Prepared:
     case: Case | LibraryCase | None = None  # the catalogue's, where it has this one
     is_mechanism: bool = False  # answers once, on one of two inputs
     relation: str | None = None  # of an entry of the libraries' catalogue: what its neighbours are
-    weakening: bool | Weakening = False  # how its blind spot is measured
+    weakening: Weakening | None = None  # how its noise is made weaker, if not by its fields or by planted faults
     searched_inputs: object = None  # the strategy of its inputs
     noise_set_by: Sequence[str] = ()  # options of the claim that set its noise too, to another than the usual
 
@@ -432,6 +416,7 @@ class Prepared:
 
             task = self.task
             how: Any = {"canaries": task.canaries, "trainings": task.trainings, "global_random": task.global_random}
+            how["power"] = task.required_power
             return audit_training(self.target, self.claim, task.budget, execution, **how)
         from ..pipeline.audited import audited
 
@@ -443,7 +428,8 @@ class Prepared:
         from ..pipeline.given import Given
 
         task, worlds = self.task, self.task.inputs()
-        how: dict[str, Any] = {"weaken": self.weakening, "shrink": shrink, "inputs": self.searched_inputs}
+        power: dict[str, Any] = {"weaken": self.weakening, "power": task.required_power}
+        how: dict[str, Any] = {**power, "shrink": shrink, "inputs": self.searched_inputs}
         if self.of_sequences:
             pairs = None if worlds else self.pairs
             from ..pipeline.given_rounds import read_rounds
@@ -452,9 +438,10 @@ class Prepared:
         if not self.is_mechanism:
             from ..pipeline.given_losses import read_losses
 
-            return read_losses, Given(rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
+            return read_losses, Given(rounds=self.rounds, pairs=self.pairs, **power)
         drawn: dict[str, Any] = {"os_random": task.os_random, "global_random": task.global_random}
         read: dict[str, Any] = {"bits": task.bits, "call_limit": task.call_limit, "attributes": task.attributes}
+        read["score"] = None if task.score is None else score_function(task.score)
         from ..pipeline.given_data import read_data
 
         return read_data, Given(**worlds, pairs=self.pairs, **drawn, **read, **how)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
 from .costs import path_cost
-from .replay import traces
+from .parting import APART
+from .replay import Trace, traces
 from .tape import UntraceableError
 from .watched import UnreadNoiseError
 
@@ -17,15 +20,19 @@ def cost_of_one_run(target: Any, pair: Any, claim: Claim, *, seed: int = 0) -> f
     """Return what the noise of one run, or of one block, costs on a pair in the claim's measure.
 
     It is infinite where a value that differs has no noise, and None where the target cannot be traced, raises, or
-    decides by noise before it releases it.
+    decides by noise before it releases it. Where the scale of noise depends on the input, which no composition
+    bounds, it is the claim and the log ratio of both scales: more than any cost that shows nothing.
     """
     try:
         replays = traces(target, pair, seed=seed, view=claim.view, once=True)
     except (UntraceableError, UnreadNoiseError, LearnerError):
         return None
     leaks = [one.leak for one in replays if one.leak is not None]
+    if leaks and any(leak.bypass for leak in leaks):
+        return math.inf
     if leaks:
-        return math.inf if any(leak.bypass for leak in leaks) else None
+        gap = max(map(_scale_gap, replays))
+        return claim.measure.level + gap if gap > 0 else None
     costs = [path_cost(one.calls, one.runs) for one in replays if one.calls]
     if not costs:
         return None
@@ -33,3 +40,17 @@ def cost_of_one_run(target: Any, pair: Any, claim: Claim, *, seed: int = 0) -> f
     values = [one.epsilon(claim.delta) if level is None else level for one, level in zip(costs, levels, strict=True)]
     worst = max(float(value.max()) for value in values)
     return None if math.isnan(worst) else worst
+
+
+def _scale_gap(replay: Trace) -> float:
+    """Return the log ratio of the scales of the first noise whose scale differs between the inputs; 0 without one."""
+    for left, right in zip(replay.left, replay.right, strict=False):
+        laws: tuple[Any, Any] = (getattr(left, "law", None), getattr(right, "law", None))
+        scales: list[Any] = [getattr(law, "scale", getattr(law, "sigma", None)) for law in laws]
+        if type(laws[0]) is not type(laws[1]) or None in scales or np.shape(scales[0]) != np.shape(scales[1]):
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = float(np.max(np.abs(np.log(scales[0]) - np.log(scales[1])), initial=0.0))
+        if gap > APART:
+            return gap
+    return 0.0

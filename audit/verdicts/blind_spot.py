@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
-from ..record_types import BlindSpotJson, MeasureJson, Reason, ScoresJson
+from ...errors import must_be
+from ..record_types import BlindSpotJson, MeasureJson, RareJson, Reason, ScoresJson, SiteJson
 from ..statistics.canary_words import needed_words
 from ..statistics.digits import at_least
 from ..statistics.measure_words import beside, unit_of
+from .rare import rare_words
 
 #: An audit that does not catch this factor, beyond what slack explains, tests too little to be called a test.
 LARGEST = 3.0
+#: The smallest factor that can be asked for, and what leaves the power test out.
+LEAST_POWER, OFF_WORD = 1.1, "off"
 #: How much an exact level may be off by the grid of its law, as a share of it.
 OFF = 1e-4
 #: An exact level below this, which is rounding, is none: both worlds act alike.
 UNSEEN = 1e-9
+
+
+def usual_power() -> float | None:
+    """Return the factor that has to be caught where nothing is asked for."""
+    return LARGEST
+
+
+def power_of(asked: object, weaken: object = None) -> float | None:
+    """Return the factor of too little noise that has to be caught, by what is asked; None where none is measured.
+
+    Parameters
+    ----------
+    asked
+        A factor, "off", or None.
+    weaken
+        How noise is made weaker: false where it is not to be, and what else is said asks for a power test.
+
+    Raises
+    ------
+    ValueError
+        If it is neither "off" nor a finite number of at least 1.1.
+    """
+    if weaken is False:
+        return None
+    if asked is None:
+        return LARGEST if weaken else usual_power()
+    if asked == OFF_WORD:
+        return None
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not LEAST_POWER <= asked < math.inf:
+        raise must_be("power", f"a factor of at least {LEAST_POWER:g}, or {OFF_WORD}", asked)
+    return float(asked)
+
 
 #: Even a perfect attack could not have falsified the claim.
 TOO_FEW: Final = "too few runs"
@@ -23,10 +60,31 @@ TOO_FEW: Final = "too few runs"
 NOT_SEEN: Final = "no difference seen"
 #: The power test missed three times too little noise, or an exact law calls the claim false on the audited inputs.
 LOW_POWER: Final = "low power"
+#: No power test was made, or no fault can be planted, and too little of the claim was certified.
+UNMEASURED: Final = "power not measured"
+#: Stretched noise found an input-dependent branch that is too rare for these runs.
+RARE: Final = "rare difference"
 #: By an exact law nothing can be seen on these inputs.
 HIDDEN: Final = "hidden by the exact law"
 #: What is said of a bound of 0.
 NOTHING: Final = "no difference was seen (nothing certified)"
+
+
+#: The kind of a fault at one call site: its draws are left out.
+MISSING: Final = "missing"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A fault at one call site: of which kind, where, and whether the audit caught it."""
+
+    kind: str
+    place: str
+    caught: bool
+
+    def to_json(self) -> SiteJson:
+        """Return the record's form."""
+        return {"kind": self.kind, "place": self.place, "caught": self.caught}
 
 
 @dataclass(frozen=True)
@@ -39,8 +97,8 @@ class BlindSpot:
         The smallest factor tried at which the claim was falsified; None if it never was.
     bounds : tuple of (factor, bound)
         Every factor tried, in order, with the lower bound that was certified there in the unit of the claim's measure.
-    runs : int
-        Of each test, its pilot included.
+    runs : int or None
+        Of each test, its pilot included, where all have as many.
     alpha : float
         The error of each test.
     parameter : str
@@ -50,15 +108,24 @@ class BlindSpot:
         there is no exact law. Only computed where `LARGEST` is not caught.
     false_at : float or None
         The least factor at which they say that it is false; None where none says so.
+    kind : str or None
+        Which way planted faults moved uniform draws; None where a parameter or a field set the noise.
+    sites : tuple of Site
+        What was caught of faults at single call sites.
+    limit : float
+        The factor that has to be caught.
     """
 
     factor: float | None
     bounds: tuple[tuple[float, float], ...]
-    runs: int
+    runs: int | None
     alpha: float
     parameter: str = "noise"
     true_to: float | None = None
     false_at: float | None = None
+    kind: str | None = None
+    sites: tuple[Site, ...] = ()
+    limit: float = LARGEST
 
     @property
     def missed(self) -> float | None:
@@ -68,8 +135,8 @@ class BlindSpot:
 
     @property
     def untested(self) -> bool:
-        """Whether the audit says too little: not even three times too little noise was caught, slack not counted."""
-        return self.factor is None or self.factor > LARGEST * (self.true_to or 1.0)
+        """Whether the audit says too little: not even so many times too little noise was caught, slack not counted."""
+        return self.factor is None or self.factor > self.limit * (self.true_to or 1.0)
 
     @property
     def hidden(self) -> bool:
@@ -81,6 +148,11 @@ class BlindSpot:
 
     def to_json(self) -> BlindSpotJson:
         """Return the record's `blind_spot`."""
+        faults: BlindSpotJson = {}
+        if self.kind is not None:
+            faults = {"kind": self.kind, "sites": [site.to_json() for site in self.sites]}
+        if self.limit != LARGEST:
+            faults["limit"] = self.limit
         return {
             "factor": self.factor,
             "missed": self.missed,
@@ -91,6 +163,7 @@ class BlindSpot:
             "parameter": self.parameter,
             "true_to": self.true_to,
             "false_at": self.false_at,
+            **faults,
         }
 
 
@@ -139,6 +212,10 @@ def answer_words(reason: Reason, measure: MeasureJson, runs: int | None, of: str
         return NOTHING
     if reason == HIDDEN:
         return f"{_unit(measure)} is exactly 0{beside(measure)} for these inputs"
+    if reason == RARE:
+        return "a difference was found that is too rare for these runs"
+    if reason == UNMEASURED:
+        return "its power was not measured, and too little was certified"
     return "this audit cannot detect a violation"
 
 
@@ -156,6 +233,7 @@ def reason_words(
     unguessed: bool = False,
     paired: int | None = None,
     exceeded: bool = False,
+    rare: RareJson | None = None,
     scores: ScoresJson | None = None,
 ) -> str:
     """Return why an audit is UNDERPOWERED: its reason, and what it rests on.
@@ -170,9 +248,13 @@ def reason_words(
         The paired runs, where all of them gave the same output for both inputs.
     exceeded : bool
         Whether the exact value on the audited pair is beyond the claim.
+    rare : RareJson, optional
+        A difference that is too rare for the runs.
     scores : ScoresJson, optional
         Of an audit of canaries.
     """
+    if reason == RARE:
+        return f"{reason}: {rare_words(rare)}" if rare else reason
     if reason == TOO_FEW and scores:
         return f"{reason}: {needed_words(scores)}"
     if reason == NOT_SEEN and scores:
@@ -190,6 +272,8 @@ def reason_words(
             return f"{reason}: nothing can be seen on the standard pairs"
         why = ": the inputs differ in the last losses alone, which come after all that is shown" * in_last_losses
         return f"{reason}: on this pair {_unit(measure)} is exactly 0{beside(measure)}{why}"
+    if reason == UNMEASURED:
+        return f"{reason}: less than a third of the claim was certified, and no fault was planted in the noise"
     return f"{reason}: {_missed_words(blind_spot, exceeded=exceeded)}"
 
 

@@ -15,7 +15,19 @@ from ..statistics.canary_words import canaries_words
 from ..statistics.digits import confidence_text, exceeds
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
-from .blind_spot import HIDDEN, LOW_POWER, NOT_SEEN, TOO_FEW, UNSEEN, BlindSpot, is_beyond, reason_words
+from .blind_spot import (
+    HIDDEN,
+    LARGEST,
+    LOW_POWER,
+    NOT_SEEN,
+    RARE,
+    TOO_FEW,
+    UNMEASURED,
+    UNSEEN,
+    BlindSpot,
+    is_beyond,
+    reason_words,
+)
 
 if TYPE_CHECKING:
     from ... import Kind, Plot
@@ -24,6 +36,7 @@ if TYPE_CHECKING:
     from ..play.data import DataPair
     from ..play.pairs import Pair
     from ..statistics.canary_scores import Roc, ScoresFound
+    from .rare import Rare
     from .witness import ShrunkInputs
 
 
@@ -192,7 +205,14 @@ class Result(OnPair):
         How many paired runs gave the same output, where all of them did: paired runs have the same random numbers
         and different inputs.
     upper : float or None
-        A bound from above on the pair or on every pair, in the unit of the claim's measure, where a trace gave one.
+        A bound from above on what was audited, in the unit of the claim's measure, where a trace gave one: on the
+        pair if it was given, on every pair if it was searched.
+    pair_given : bool
+        Whether the inputs were given, and not searched.
+    power : float or None
+        The factor of too little noise that a survivor has to catch; None of given scores, where none can be planted.
+    rare : Rare or None
+        A difference that stretched noise found and that these runs cannot certify.
     canaries : ScoresFound or None
         Of an audit of scores: the canaries, and what must hold.
     floats : bool
@@ -238,6 +258,9 @@ class Result(OnPair):
     ceiling: float | None = None
     paired: int | None = None
     upper: float | None = None
+    pair_given: bool = False
+    power: float | None = LARGEST
+    rare: Rare | None = None
     canaries: ScoresFound | None = None
 
     @cached_property
@@ -303,10 +326,11 @@ class Result(OnPair):
 
     @property
     def bounded(self) -> bool:
-        """Whether a trace or an exact law bounds what is claimed by no more than the claim."""
+        """Whether a trace or an exact law bounds what was audited by no more than the claim."""
         level = self.claim.measure.level
         traced = self.upper is not None and not exceeds(self.upper, level)
-        return traced or (self.exact is not None and not self.exceeded)
+        by_law = self.exact is not None and not self.exceeded
+        return traced or (by_law and self.pair_given and not self.unseen)
 
     def __bool__(self) -> bool:
         """Refuse, as a verdict does."""
@@ -356,21 +380,25 @@ class Result(OnPair):
     def _untested_by(self) -> Reason | None:
         """Why the audit is no test of the claim, although its runs would do; None where it is one.
 
-        A measured power test decides, where there is one.
+        It is one where so many times too little noise is caught, where the claim bounds what was audited from above,
+        or, where no power was measured, where that part of the claim was certified.
         """
-        seen_nothing = self.alike or self.unguessed or self.paired is not None
-        spot, by_law = self.blind_spot, self._shows_nothing or self.unseen
+        spot = self.blind_spot
+        if self.rare is not None:
+            return RARE
         if self.exceeded:
             return LOW_POWER
-        if spot is None:
-            if by_law:
-                return HIDDEN
-            return NOT_SEEN if seen_nothing and not self.bounded else None
-        if not spot.untested:
+        if self.bounded or (spot is not None and not spot.untested):
             return None
-        if seen_nothing and not self.bounded and not by_law and not spot.true_to:
+        seen_nothing = self.alike or self.unguessed or self.paired is not None
+        if self._shows_nothing or self.unseen or (spot is not None and spot.hidden):
+            return HIDDEN
+        if seen_nothing and (spot is None or not spot.true_to):
             return NOT_SEEN
-        return HIDDEN if by_law or spot.hidden else LOW_POWER
+        if spot is not None:
+            return LOW_POWER
+        enough = self.power is None or (self.lower > 0 and self.power * self.lower >= self.claim.measure.level)
+        return None if enough else UNMEASURED
 
     @property
     def why_underpowered(self) -> str:
@@ -387,6 +415,7 @@ class Result(OnPair):
             unguessed=self.unguessed,
             paired=self.paired,
             exceeded=self.exceeded,
+            rare=None if self.rare is None else self.rare.to_json(),
             scores=None if self.canaries is None else self.canaries.to_json(),
         )
 

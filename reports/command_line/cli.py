@@ -118,7 +118,7 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
 @option("pair")
 @INPUTS
 @several("canaries", "trainings", "plot")
-@several("runs", "seed", "confidence", "stop", "weaken", "shrink", "trace")
+@several("runs", "seed", "confidence", "stop", "power", "weaken", "shrink", "trace")
 @WHERE
 @LEVELS
 @JSON

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,22 @@ class Rdp(Kind):
             return float(order), float(epsilon)
         except ValueError:
             self.fail(f"must be ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
+
+
+class Power(Kind):
+    """The factor that a power test has to catch, or off."""
+
+    name = "FACTOR"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """Read the number."""
+        from ...audit.plans.options import OFF, OPTIONS, fits
+
+        with suppress(ValueError):
+            number = OFF if value == OFF else float(str(value))
+            if fits(number, OPTIONS["power"].schema) and number != math.inf:
+                return number
+        self.fail(f"must be a factor of at least 1.1, or off, got {value!r}", param, ctx)
 
 
 class Configuration(Kind):
@@ -173,6 +191,7 @@ KINDS: dict[str, Callable[[Option], dict[str, Any]]] = {
     "dp_sgd": lambda _: {"type": Configuration()},
     "relation": lambda _: {"type": RelationName()},
     "setting": lambda _: {"multiple": True, "type": Parameter(), "callback": _set_once},
+    "power": lambda _: {"type": Power()},
     "weaken": lambda _: {"type": click.UNPROCESSED, "is_flag": False, "flag_value": True},
 }
 
@@ -199,7 +218,7 @@ SETTING = several("arms", "losses", "set")
 GAME = options(option("rounds"), SETTING)
 NEIGHBOURS = option("neighbours")
 CALLED = several("os_random", "global_random", "attributes")
-INPUTS = options(several("left", "right", "inputs", "bits", "call_limit", "raising"), CALLED)
+INPUTS = options(several("left", "right", "inputs", "bits", "call_limit", "raising", "score"), CALLED)
 SURFACE = options(option("surface"), NEIGHBOURS)
 CLAIMED = several("epsilon", "delta")
 MEASURE = several("gdp", "zcdp", "rdp", "profile", "dp_sgd")

@@ -78,6 +78,7 @@ def detail_rows(claim: ClaimRecord) -> list[Row]:
         ("Budget", _budget(claim)),
         ("Detectable", _detectable(claim)),
         ("Power test", _power_test(claim)),
+        *(("Power test", line) for line in _sites(claim)),
         *(("Trace", line) for line in trace_lines(claim) if "rests on: " not in line),
         *(("Assumes", line) for line in claim.get("upper_rests_on") or ()),
         ("Search", _search(claim)),
@@ -150,6 +151,12 @@ def _power_test(claim: ClaimRecord) -> str:
     words = f"{what} {', '.join(tried)}"
     words += f"; {spot['runs']:,} fresh runs each" if spot.get("runs") else ""
     return words + (f", error {at_most(100 * spot['alpha'], '.2g')}% each" if spot.get("alpha") else "")
+
+
+def _sites(claim: ClaimRecord) -> list[str]:
+    """Return each fault at a single call site, and whether the audit caught it."""
+    sites = (claim.get("blind_spot") or {}).get("sites") or ()
+    return [f"a {site['kind']} draw at {site['place']}: {('missed', 'caught')[site['caught']]}" for site in sites]
 
 
 def _search(claim: ClaimRecord) -> str:

@@ -201,7 +201,7 @@ def _limits(record: LegibleRecord, claims: Sequence[View]) -> list[str]:
     why = ", ".join(dict.fromkeys(str(c["reason"]) for c in low if c["reason"]))
     lines = [
         f"{len(low)} claim{'s' * (len(low) != 1)}: {why}" if low else "",
-        f"the power of {unmeasured} audit{'s' * (unmeasured != 1)} (--weaken)" if unmeasured else "",
+        f"the power of {unmeasured} audit{'s' * (unmeasured != 1)}" if unmeasured else "",
         f"leaks rarer than 1 in {most:,} runs, and other inputs and attacks than those tried" if most else "",
         "timing, memory and logs" + ("" if any(c.get("bits") for c in claims) else "; low-order bits (--bits)"),
         "" if any(str(c["neighbours"]).startswith(("user", "replace-user")) for c in claims) else _USERS,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from statistics import NormalDist
 
-from ...audit.record_types import ClaimRecord
+from ...audit.record_types import BlindSpotJson, ClaimRecord
 from ...audit.statistics.canary_words import INDEPENDENT, canaries_words, is_half, needed_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, unit_of
-from ...audit.verdicts.blind_spot import HIDDEN, LOW_POWER, NOT_SEEN, TOO_FEW
+from ...audit.verdicts.blind_spot import HIDDEN, LOW_POWER, NOT_SEEN, RARE, TOO_FEW, UNMEASURED
+from ...audit.verdicts.rare import rounded_up
 from ...mechanisms.measures.stated import measure_from_json
 from ...mechanisms.numerics import fewest
 from ..reading import (
@@ -35,6 +37,8 @@ from .event_words import guess_shares, named_rates
 from .input_words import inputs_words, pair_words
 from .layout import Row
 
+#: Counts above the claim are pointed out below this p-value.
+NOTABLE = 0.05
 #: What a search of enough runs leaves to be counted, at least, and what none needs more runs than.
 COUNTED, MOST_RUNS = 0.4, 2**50
 NO_PROOF = "no violation was found; this is not a proof of privacy"
@@ -60,7 +64,22 @@ def bound_text(bound: float, beyond: float) -> str:
 
 def answer(claim: ClaimRecord) -> str:
     """Return line 1 behind its verdict: the target, its claim, and the bound or why there is none."""
-    return f"{visible_line(claim['name'])}: claimed {claimed_words(measure_of(claim))}{_found(claim)}"
+    words = f"{visible_line(claim['name'])}: claimed {claimed_words(measure_of(claim))}{_found(claim)}"
+    return words + _evidence_above(claim)
+
+
+def _evidence_above(claim: ClaimRecord) -> str:
+    """Return that counts are above the claim though not certainly, and the runs that would decide; mostly nothing.
+
+    A claim that is exactly tight has such counts in one audit of twenty.
+    """
+    p_value, alpha = claim.get("p_value"), 1 - claim["confidence"]
+    plain = claim.get("method") in ("guess", "joint") and not claim.get("scores")
+    if verdict_of(claim) in ("FALSIFIED", "BYPASS") or not plain or not p_value or not alpha < p_value < NOTABLE:
+        return ""
+    seen, needed, power = (-NormalDist().inv_cdf(tail) for tail in (p_value, alpha, 0.1))
+    runs = rounded_up(int((claim.get("runs") or 0) * ((needed + power) / seen) ** 2))
+    return f"; its counts are above the claim (p-value {at_most(p_value, '.2g')}): --runs {runs} decides"
 
 
 def _found(claim: ClaimRecord) -> str:
@@ -181,14 +200,16 @@ def fix(claim: ClaimRecord) -> str:
 
 
 def power(claim: ClaimRecord) -> str:
-    """Return what a power test detected, or that none was made and what so many runs detect at best."""
+    """Return what a power test caught and missed, or that none was made and what so many runs detect at best."""
     spot, scores = claim.get("blind_spot"), claim.get("scores")
-    if verdict_of(claim) == "FALSIFIED" or reason_of(claim) == TOO_FEW or scores:
+    if verdict_of(claim) == "FALSIFIED" or reason_of(claim) in (TOO_FEW, RARE) or (scores and not spot):
         return ""
     if not spot:
-        option = "--weaken NAME" if ":" in claim["name"] else "--weaken"
         best = f" (at best, {detectable_words(claim)})" if is_epsilon(measure_of(claim)) and lower(claim) > 0 else ""
-        return f"not measured; {option} measures it{best}"
+        why = "" if claim.get("required_power") is None else ": no fault of ours changes its outputs"
+        return f"not measured{why}{best}"
+    if spot.get("kind"):
+        return _planted(spot)
     what, factor, missed = weakened_words(spot.get("parameter")), spot.get("factor"), spot.get("missed")
     if factor is None:
         words = f"missed even when {what} {spot.get('tried') or 1:g}"
@@ -197,6 +218,16 @@ def power(claim: ClaimRecord) -> str:
     if (true_to := spot.get("true_to")) and true_to > 1:
         words += f"; the claim is true up to {at_least(true_to, '.3g')} (exact laws)"
     return words
+
+
+def _planted(spot: BlindSpotJson) -> str:
+    """Return which planted faults were caught, and which were missed."""
+    factor, missed = spot.get("factor"), spot.get("missed")
+    caught, other = ([f"all noise / {one:g}"] if one else [] for one in (factor, missed))
+    for site in spot.get("sites") or ():
+        (caught if site["caught"] else other).append(f"a {site['kind']} draw at {site['place']}")
+    found = f"caught on these inputs: {', '.join(caught)}" if caught else ""
+    return "; ".join(filter(None, [found, f"missed: {', '.join(other)}" if other else ""]))
 
 
 def weakened_words(parameter: str | None) -> str:
@@ -233,7 +264,7 @@ def _meaning(claim: ClaimRecord) -> str:
     if verdict == "BYPASS":
         may = "its delta may allow that" if may_allow_bypass(claim) else "the claim allows no such output"
         return f"what was certified is within the claim, but an output depends on the input without noise; {may}"
-    if claim.get("scores") and reason is not None:
+    if claim.get("scores") and reason in (TOO_FEW, NOT_SEEN):
         return _meaning_of_scores(claim)
     if reason == TOO_FEW:
         return _too_few(claim)
@@ -242,7 +273,7 @@ def _meaning(claim: ClaimRecord) -> str:
     known = reason_words(claim).partition(": ")[2]
     if reason == LOW_POWER and not is_exceeded(claim):
         found = (claim.get("blind_spot") or {}).get("false_at") is not None
-        known = "no attack is known" if found else "the noise is larger than the claim needs, or no attack is known"
+        known = "no attack is known" if found else "the claim has slack, or the attack is weak"
     return f"not tested: {known}" + f"; {LITTLE}" * (reason == NOT_SEEN)
 
 
@@ -340,11 +371,25 @@ def next_step(claim: ClaimRecord) -> str:
         pair = "" if claim.get("pair_given") else f"; or give the inputs with {given}"
         return (f"--runs {enough}" if enough else "no affordable number of runs tests so large a claim") + pair
     if reason == LOW_POWER:
-        return "try more runs" if is_exceeded(claim) else _other_parameter(claim)
+        return "try more runs" if is_exceeded(claim) else _more_power(claim, others)
+    if reason == RARE:
+        runs = claim["rare"]["runs"]
+        return "" if runs is None else f"--runs {rounded_up(2 * runs)}, which certify it"
+    if reason == UNMEASURED:
+        return "--weaken NAME names the parameter that sets the noise; or try more runs"
     nothing = verdict == "SURVIVED" and lower(claim) == 0 and not is_bounded(claim)
     if reason in (NOT_SEEN, HIDDEN) or nothing:
         return f"try {'' if is_mechanism(claim) else 'more rounds, '}other inputs ({others}) or more runs"
     return ""
+
+
+def _more_power(claim: ClaimRecord, others: str) -> str:
+    """Return what gives an audit of low power more of it."""
+    if (claim.get("blind_spot") or {}).get("kind") is None:
+        return _other_parameter(claim)
+    if claim["claimed"]["delta"] and is_epsilon(measure_of(claim)):
+        return f"of Gaussian noise test --gdp MU; else try more runs or other inputs ({others})"
+    return f"try more runs or other inputs ({others}); --power FACTOR asks for less"
 
 
 def _other_parameter(claim: ClaimRecord) -> str:

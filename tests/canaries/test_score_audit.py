@@ -285,6 +285,6 @@ def broken(included, rng):
 
 def test_a_broken_training_is_falsified_and_a_sound_one_is_not():
     claim = Claim(epsilon=4.4, delta=1e-5)
-    results = [falsify(one, claim, canaries=600, trainings=2) for one in (sound, broken)]
+    results = [falsify(one, claim, canaries=600, trainings=2, power=5.0) for one in (sound, broken)]
     assert [result.verdict for result in results] == [Verdict.SURVIVED, Verdict.FALSIFIED]
     assert results[0].canaries.canaries.trainings == 2

@@ -173,7 +173,7 @@ def test_a_library_that_is_missing_is_one_line(monkeypatch):
         target = "libraries-smartnoise" if "smartnoise" in name else "libraries"
         said = f"which is not installed\nhint: {re.escape(command)}, or make {target}$"
         with pytest.raises(MissingLibraryError, match=said):
-            ENTRIES[name].build(1.0)
+            assert ENTRIES[name].mechanism
     assert overclaim("check", "libraries/pydp/Count").exit_code == 2
 
 
@@ -204,7 +204,7 @@ def test_the_relation_of_a_claim_is_said_also_of_the_smallest_inputs(monkeypatch
     """Of a reading as of a documented claim: each relation is a claim of its own."""
     entry = ENTRIES["libraries/diffprivlib/count_nonzero"]
     assert entry.standing("add-remove") == "reading"
-    leaking = replace(entry, build=lambda factor: lambda data, rng: len(data) + rng.laplace(scale=0.3))
+    leaking = replace(entry, build=lambda: lambda data, rng: len(data) + rng.laplace(scale=0.3))
     monkeypatch.setitem(ENTRIES, entry.name, leaking)
     done = overclaim("check", entry.name, "--neighbours", "add-remove", "--runs", 1000, "--jobs", 1, "--json")
     again = overclaim(*shlex.split(json.loads(done.stdout)["smallest_inputs"]["replay"])[1:], "--jobs", 1)
@@ -217,7 +217,7 @@ def test_a_run_of_diffprivlib_does_not_slow_down_those_after_it(name):
     """Its default accountant would keep what every run has spent, and a forest copies that."""
     pytest.importorskip("diffprivlib.models", exc_type=ImportError)  # it needs scikit-learn < 1.6
     accountant = pytest.importorskip("diffprivlib.accountant").BudgetAccountant
-    mechanism, rng = ENTRIES[f"libraries/diffprivlib/{name}"].build(1.0), np.random.default_rng(0)
+    mechanism, rng = ENTRIES[f"libraries/diffprivlib/{name}"].mechanism, np.random.default_rng(0)
     for _ in range(5):
         mechanism(([[0.5], [0.2]], [0, 1]) if name != "mean" else [0.5, 0.2], rng)
     assert len(accountant.pop_default()) <= 2

@@ -25,12 +25,12 @@ from overclaim.audit.verdicts.blind_spot import BlindSpot, words
 from overclaim.audit.verdicts.verdict import UnderpoweredError, Verdict
 from overclaim.learners.bandits.exp3 import Exp3
 from overclaim.learners.catalogue.entries import lookup
-from overclaim.learners.conversions.batched import BatchedLaplace, MiniBatch
+from overclaim.learners.conversions.batched import BatchedLaplace
 from overclaim.learners.probes.threshold import Threshold
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.view import RELEASE
-from overclaim.mechanisms.weakening import NoNoiseError, weakened
+from overclaim.mechanisms.weakening import weakened
 
 PAIR = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
 
@@ -279,13 +279,7 @@ def test_a_mechanism_has_a_blind_spot(mechanism, name):
 
 
 def test_what_cannot_be_weakened_is_refused_before_the_audit():
-    claim, quiet = Claim(epsilon=1.0), MiniBatch(Exp3(arms=2, eta=0.1, gamma=0.5), batch=1)
-    with pytest.raises(NoNoiseError, match="MiniBatch has no noise that is known here"):
-        falsify(quiet, claim, rounds=2, weaken=True)
-    with pytest.raises(NoNoiseError, match="Mine has no noise that is known here: name the parameter"):
-        falsify(Mine, claim, rounds=2, weaken=True)
-    with pytest.raises(NoNoiseError, match="noisy has no noise that is known here: name the parameter"):
-        falsify_mechanism(noisy, claim, left=0, right=1, weaken=True)
+    claim = Claim(epsilon=1.0)
     with pytest.raises(ValueError, match="Mine has no parameter 'sigma'"):
         falsify(Mine, claim, rounds=2, weaken="sigma")
     for given in ("arms", "rounds", "rng"):  # it was asked for a value, and --set said that there is no such parameter

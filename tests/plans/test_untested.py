@@ -29,6 +29,11 @@ set = { batch = 2 }  # as long as the game: nothing can be seen
 """
 
 
+@pytest.fixture(autouse=True, scope="module")
+def power_tests():
+    """Measure power, as commands do."""
+
+
 def run(folder, plan, *words):
     (folder / "plan.toml").write_text(plan)
     result = overclaim("run", "plan.toml", "--out", "out", "--jobs", 1, *words)
@@ -124,7 +129,6 @@ def test_check_measures_on_request_and_ends_with_3(here):
     assert run.exit_code == 3
     assert "not tested: nothing can be seen on the standard pairs\n" in run.stdout
     assert "Reproduce   " in run.stdout
-    assert "--weaken" in run.stdout
     caught = overclaim("check", *words[:5], "--weaken", "epsilon", "--json")
     assert caught.exit_code == 0
     assert json.loads(caught.stdout)["blind_spot"]["parameter"] == "epsilon"
@@ -228,12 +232,14 @@ def test_bad_values_are_one_line(here, text, told):
     assert told in " ".join((result.stdout + result.stderr).split())
 
 
-def test_plans_measure_what_knows_its_noise():
-    assert all(task.blind_spot for task in literature().tasks)
-    quiet = Task(target="tossou-dimitrakakis/exp3-minibatch", blind_spot=True)
-    assert quiet.prepare().weakening is False
-    assert Task(target="mechanisms/laplace", blind_spot=True).prepare().weakening is True
-    assert Task(target="mechanisms/laplace").prepare().weakening is False
+def test_plans_and_commands_measure_power_unless_it_is_off():
+    plan = literature()
+    assert all(task.power is None for task in plan.tasks)
+    assert all(task.required_power is None for task in plan.without_blind_spots().tasks)
+    assert Task(target="mechanisms/laplace", power=5.0).required_power == 5.0
+    assert Task(target="mechanisms/laplace", weaken=False).required_power is None
+    with pytest.raises(ValueError, match=r"power must be a factor of at least 1.1, or off, got 1"):
+        Task(target="mechanisms/laplace", power=1.0)
 
 
 def test_a_plan_names_the_parameter_of_a_learner_of_ones_own(here):

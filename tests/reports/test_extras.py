@@ -66,6 +66,11 @@ class Planted(Exception):  # noqa: N818
     """Of a kind that nothing expects."""
 
 
+@pytest.fixture(autouse=True, scope="module")
+def power_tests():
+    """Measure power, as commands do."""
+
+
 def fails(error=None):
     def failing(*args, **kwargs):
         raise error or Planted("as planted")

@@ -34,7 +34,7 @@ import pytest
 from learners import Coin, Hidden, Parrot
 from overclaim import Claim, Verdict
 
-@pytest.mark.overclaim(runs=2000, seed=4)
+@pytest.mark.overclaim(runs=2000, seed=4, power=3.0)
 def test_hidden(falsify):
     result = falsify(Hidden, Claim(epsilon=1.0), rounds=2)
     result.require_survived()
@@ -74,7 +74,7 @@ def test_promises_are_tests(project, workers):
     result.stdout.fnmatch_lines(
         [
             "UNDERPOWERED  Coin (*): claimed epsilon 1; no difference was seen (nothing certified)",
-            "Power       not measured; weaken=NAME measures it",
+            "Power       *",
             "Meaning     not tested: both inputs gave the same output in all * paired runs*",
             "FALSIFIED  Parrot (*learners.py:*): claimed epsilon 1; epsilon is at least 2.* (99% confidence)",
             "Evidence    *% of the attack's guesses are right; epsilon 1 allows 73.1%",
@@ -152,7 +152,7 @@ def test_a_mistaken_marker_is_an_error(pytester):
 
 
 MISUSED = {
-    "5": "runs, stop, seed, confidence, weaken by name, got 5",
+    "5": "runs, stop, seed, confidence, power, weaken, score by name, got 5",
     "runs=5": "a whole number of at least 20 as runs, got 5",
     "runs='many'": "a whole number of at least 20 as runs, got 'many'",
     "runs=True": "a whole number of at least 20 as runs, got True",
@@ -160,6 +160,8 @@ MISUSED = {
     "confidence=1": "a number between 0 and 1 as confidence, got 1",
     "stop='soon'": "'budget' or 'early' as stop, got 'soon'",
     "stop=[]": "'budget' or 'early' as stop, got []",
+    "power=1": "a factor of at least 1.1, or 'off' as power, got 1",
+    "score='f.py:g'": "a function of (output, left, right) as score, got 'f.py:g'",
     "fast=True": "no fast: kernels were removed in 0.3.0: every audit plays on NumPy",
 }
 

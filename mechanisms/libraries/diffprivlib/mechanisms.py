@@ -16,39 +16,26 @@ from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
 _APPROXIMATE = Claim(epsilon=1.0, delta=0.01)
 
 
-def _mechanism(name: str, **options: object) -> Callable[[float], Mechanism]:
-    def build(factor: float) -> Mechanism:
+def _mechanism(name: str, **options: object) -> Callable[[], Mechanism]:
+    def build() -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
-        chosen = _weaker(options, factor)
 
         def mechanism(data: object, rng: np.random.Generator) -> object:
-            return kind(random_state=random_state(rng), **chosen).randomise(data)
+            return kind(random_state=random_state(rng), **options).randomise(data)
 
         return quietly(mechanism)
 
     return build
 
 
-def _weaker(options: Mapping[str, object], factor: float) -> dict[str, object]:
-    """Return options that make noise smaller by a factor: the sensitivity, where it may be any number, or epsilon."""
-    sensitivity = options.get("sensitivity")
-    if isinstance(sensitivity, float):
-        return {**options, "sensitivity": sensitivity / factor}
-    epsilon = options["epsilon"]
-    assert isinstance(epsilon, int | float)
-    return {**options, "epsilon": epsilon * factor}
-
-
-def _chosen(name: str) -> Callable[[float], Mechanism]:
+def _chosen(name: str) -> Callable[[], Mechanism]:
     """Return what chooses by utilities, which are its data."""
 
-    def build(factor: float) -> Mechanism:
+    def build() -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
 
         def mechanism(data: Sequence[float], rng: np.random.Generator) -> object:
-            return kind(
-                epsilon=factor, sensitivity=1.0, utility=list(data), random_state=random_state(rng)
-            ).randomise()
+            return kind(epsilon=1.0, sensitivity=1.0, utility=list(data), random_state=random_state(rng)).randomise()
 
         return quietly(mechanism)
 
@@ -223,7 +210,7 @@ def _mechanisms() -> Iterator[LibraryEntry]:
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=data,
             build=_mechanism(name, **options),
-            weakened_by="noise" if isinstance(options.get("sensitivity"), float) else "epsilon",
+            weakened_by=None,
             relations=("replace",),
             near=near,
             finding=_ROUNDED if rounded else None,
@@ -238,19 +225,19 @@ def _mechanisms() -> Iterator[LibraryEntry]:
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=_utilities,
             build=_chosen(name),
-            weakened_by="epsilon",
+            weakened_by=None,
             relations=("replace",),
             near=_beside_utilities,
         )
 
 
-def _vector(factor: float) -> Mechanism:
+def _vector() -> Mechanism:
     """Return what perturbs the mean of linear functions, z w of each number z, and releases its value at 1."""
     kind = LIBRARY.load("diffprivlib.mechanisms").Vector
 
     def mechanism(data: Sequence[float], rng: np.random.Generator) -> object:
         known = {"function_sensitivity": 0.0, "dimension": 1, "alpha": 1.0, "n": len(data)}
-        noisy = kind(epsilon=factor, random_state=random_state(rng), **known).randomise(
+        noisy = kind(epsilon=1.0, random_state=random_state(rng), **known).randomise(
             lambda point: float(np.mean(data) * point[0])
         )
         return float(noisy(np.ones(1)))
@@ -258,14 +245,12 @@ def _vector(factor: float) -> Mechanism:
     return quietly(mechanism)
 
 
-def _bingham(factor: float) -> Mechanism:
+def _bingham() -> Mechanism:
     """Return what draws a direction of the second moments of rows of norm 1 at most."""
     kind = LIBRARY.load("diffprivlib.mechanisms").Bingham
 
     def mechanism(data: NDArray[np.float64], rng: np.random.Generator) -> object:
-        direction = kind(epsilon=1.0, sensitivity=1.0 / factor, random_state=random_state(rng)).randomise(
-            data.T @ data
-        )
+        direction = kind(epsilon=1.0, sensitivity=1.0, random_state=random_state(rng)).randomise(data.T @ data)
         return (direction * np.sign(direction[0])).tolist()  # both signs are as likely
 
     return quietly(mechanism)
@@ -281,18 +266,16 @@ def _directions(st: ModuleType) -> object:
 
 
 #: Of objective functions, and of matrices: what is released, from which data, the words of its documentation.
-_OF_DATA: tuple[tuple[str, Callable[[float], Mechanism], str, Strategy, str], ...] = (
+_OF_DATA: tuple[tuple[str, Callable[[], Mechanism], Strategy, str], ...] = (
     (
         "Vector",
         _vector,
-        "epsilon",
         _halves,
         "The vector mechanism is used when perturbing convex objective functions.",
     ),
     (
         "Bingham",
         _bingham,
-        "noise",
         _directions,
         "Used to estimate the first eigenvector (associated with the largest eigenvalue) of a covariance matrix.",
     ),
@@ -300,7 +283,7 @@ _OF_DATA: tuple[tuple[str, Callable[[float], Mechanism], str, Strategy, str], ..
 
 
 def _of_data() -> Iterator[LibraryEntry]:
-    for name, build, weakened_by, data, said in _OF_DATA:
+    for name, build, data, said in _OF_DATA:
         yield LibraryEntry(
             package=LIBRARY,
             what=name,
@@ -309,7 +292,7 @@ def _of_data() -> Iterator[LibraryEntry]:
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=data,
             build=build,
-            weakened_by=weakened_by,
+            weakened_by=None,
             relations=("replace",) if name == "Vector" else ("replace", "add-remove"),
         )
 

@@ -46,15 +46,15 @@ def _hundreds(st: ModuleType) -> object:
     return st.sampled_from([0.0, 100.0, -100.0])
 
 
-def _model(name: str, attributes: tuple[str, ...], **options: object) -> Callable[[float], Mechanism]:
+def _model(name: str, attributes: tuple[str, ...], **options: object) -> Callable[[], Mechanism]:
     """Return what fits a model and releases what it has learned."""
 
-    def build(factor: float) -> Mechanism:
+    def build() -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.models"), name)
 
         def mechanism(data: object, rng: np.random.Generator) -> object:
             parts = data if isinstance(data, tuple) else (data,)
-            model = kind(epsilon=factor, random_state=random_state(rng), **options).fit(*parts)
+            model = kind(epsilon=1.0, random_state=random_state(rng), **options).fit(*parts)
             return {attribute: np.asarray(getattr(model, attribute)) for attribute in attributes}
 
         return accounted_alone(mechanism)
@@ -62,7 +62,7 @@ def _model(name: str, attributes: tuple[str, ...], **options: object) -> Callabl
     return build
 
 
-def _decisions(factor: float) -> Mechanism:
+def _decisions() -> Mechanism:
     """Return what fits a logistic regression and releases what it decides at 1 and -1, cut off at 100 beyond 0.
 
     Its intercept is often near 1e17, beside which attacks on it lose what the small ones tell.
@@ -70,21 +70,21 @@ def _decisions(factor: float) -> Mechanism:
     kind = LIBRARY.load("diffprivlib.models").LogisticRegression
 
     def mechanism(data: Sequence[object], rng: np.random.Generator) -> object:
-        model = kind(epsilon=factor, data_norm=1.0, random_state=random_state(rng)).fit(*data)
+        model = kind(epsilon=1.0, data_norm=1.0, random_state=random_state(rng)).fit(*data)
         return np.clip(model.decision_function(np.array([[1.0], [-1.0]])), -100, 100)
 
     return accounted_alone(mechanism)
 
 
-def _forest(name: str, **options: object) -> Callable[[float], Mechanism]:
+def _forest(name: str, **options: object) -> Callable[[], Mechanism]:
     """Return what fits trees of one split on one feature in [0, 1], and releases their thresholds and labels."""
 
-    def build(factor: float) -> Mechanism:
+    def build() -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.models"), name)
         known = {"max_depth": 1, "bounds": (0, 1), "classes": [0, 1], **options}
 
         def mechanism(data: Sequence[object], rng: np.random.Generator) -> object:
-            model = kind(epsilon=factor, random_state=random_state(rng), **known).fit(*data)
+            model = kind(epsilon=1.0, random_state=random_state(rng), **known).fit(*data)
             trees = [tree.tree_ for tree in getattr(model, "estimators_", [model])]
             return {
                 "threshold": [float(tree.threshold[0]) for tree in trees],
@@ -239,7 +239,7 @@ def _models() -> Iterator[LibraryEntry]:
             build=_model(model, attributes, **options),
             # Of one class alone its logistic regression raises: so an exception tells the labels.
             allowed=_both_classes if what.endswith("both-classes") or model == "LogisticRegression" else None,
-            weakened_by="epsilon",
+            weakened_by=None,
             runs=_RUNS.get(what, LibraryEntry.runs),
             call_limit=_LIMITS.get(what),
             finding=finding,
@@ -254,7 +254,7 @@ def _models() -> Iterator[LibraryEntry]:
         strategy=_rows(1, _signs, _classes, most=3),
         build=_decisions,
         allowed=_both_classes,
-        weakened_by="epsilon",
+        weakened_by=None,
         finding=_INTERCEPT,
         false_under=LibraryEntry.relations,
     )
@@ -267,7 +267,7 @@ def _models() -> Iterator[LibraryEntry]:
             where=f"documentation of diffprivlib.models.{name}",
             strategy=_rows(1, hundredths, _classes, least=1),
             build=_forest(name, **options),
-            weakened_by="epsilon",
+            weakened_by=None,
             runs=_RUNS.get(name, 4000),
             finding=_LABELS,
             false_under=("replace",),

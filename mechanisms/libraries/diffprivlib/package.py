@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...claim import Claim
+from ...faults import FaultyGenerator, FaultyState
 from ...library_entry import Library, Mechanism, quietly
 
 LIBRARY = Library(
@@ -24,7 +25,7 @@ NONE_FOUND = "nothing was found in their tracker."
 
 def random_state(rng: np.random.Generator) -> object:
     """Return the random state that diffprivlib takes, on the audit's own generator."""
-    return np.random.RandomState(rng.bit_generator)
+    return FaultyState(rng) if isinstance(rng, FaultyGenerator) else np.random.RandomState(rng.bit_generator)
 
 
 def accounted_alone(mechanism: Mechanism) -> Mechanism:

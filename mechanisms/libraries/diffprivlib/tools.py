@@ -46,13 +46,13 @@ def _has_number(data: Iterable[float]) -> bool:
     return not all(map(math.isnan, data))
 
 
-def _tool(name: str, *more: object, **options: object) -> Callable[[float], Mechanism]:
-    def build(factor: float) -> Mechanism:
+def _tool(name: str, *more: object, **options: object) -> Callable[[], Mechanism]:
+    def build() -> Mechanism:
         tool = getattr(LIBRARY.load("diffprivlib.tools"), name)
 
         def mechanism(data: object, rng: np.random.Generator) -> object:
             parts = data if isinstance(data, tuple) else (np.asarray(data),)
-            released = tool(*parts, *more, epsilon=factor, random_state=random_state(rng), **options)
+            released = tool(*parts, *more, epsilon=1.0, random_state=random_state(rng), **options)
             return released[0] if isinstance(released, tuple) else released
 
         return accounted_alone(mechanism)
@@ -119,14 +119,14 @@ _SUMS = "Sum of array elements over a given axis with differential privacy, igno
 _BIN_WIDTHS = "If `bins` is a string, it defines the method used to calculate the optimal bin width"
 
 
-def _weighted_histogram(factor: float) -> Mechanism:
+def _weighted_histogram() -> Mechanism:
     """Return the histogram of values with weights."""
     tool = LIBRARY.load("diffprivlib.tools").histogram
 
     def mechanism(data: object, rng: np.random.Generator) -> object:
         values, weights = np.array(data).T
         options = {"bins": 2, "range": (0, 1), "weights": weights}
-        return tool(values, epsilon=factor, random_state=random_state(rng), **options)[0]
+        return tool(values, epsilon=1.0, random_state=random_state(rng), **options)[0]
 
     return accounted_alone(mechanism)
 
@@ -233,7 +233,7 @@ def _tools() -> Iterator[LibraryEntry]:
             strategy=data,
             allowed=_has_number if data is _with_missing else None,
             build=_tool(name, *more, **options),
-            weakened_by="epsilon",
+            weakened_by=None,
             runs=LibraryEntry.runs if "replace" in under else 10_000,
             finding=finding,
             false_under=under,
@@ -259,7 +259,7 @@ def _options() -> Iterator[LibraryEntry]:
             where=f"documentation of diffprivlib.tools.{what.partition('-')[0]}, of the option",
             strategy=data,
             build=build,
-            weakened_by="epsilon",
+            weakened_by=None,
             runs=10_000,
             finding=finding,
             relations=relations,

@@ -94,7 +94,7 @@ class Silent:
         self.rng, self.arm = rng, 0
 
     def act(self):
-        return int(self.rng.random() < 0.5 + self.arm / 50)
+        return int(self.rng.random() < 0.5 + self.arm / 3.5)
 
     def update(self, feedback):
         self.arm = int(feedback[0] > 0.5)
