@@ -69,7 +69,12 @@ def check_near(relation: Relation, left: object, right: object) -> None:
 
 
 def check_some_relation(left: object, right: object) -> None:
-    """Raise ValueError where two inputs of a mechanism are neighbours by no relation: in more than their records."""
+    """Raise ValueError where two inputs of a mechanism are neighbours by no relation: in more than their records.
+
+    None is no data at all: a person who is absent.
+    """
+    if left is None or right is None:
+        return
     sides = [Canonical.whatever(to_json(side)) for side in (left, right)]
     if fault := sides[0].opened(sides[1]).frame_fault(sides[1].opened(sides[0])):
         cure = "--neighbours FILE.py:NAME names a relation of your own"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from .console import command, say
+from .console import Once, command, say
 from .options import FILE
 
 
-@click.command()
+@click.command(cls=Once)
 @click.argument("record_files", metavar="RECORD.json...", nargs=-1, required=True, type=FILE)
 @click.option("--out", type=FILE, default=Path("site"), help="Folder of the site [default: site]")
 @command

@@ -217,7 +217,7 @@ def test_a_measurement_of_the_catalogue_that_cannot_be_written_costs_only_its_li
 @pytest.mark.parametrize("fault", ["{{ 1 // 0 }}", "{{ 1 | unknown }}"], ids=["running", "compiling"])
 def test_a_fault_of_a_template_is_our_own(tmp_path, monkeypatch, fault):
     monkeypatch.setattr(html, "PackageLoader", lambda _: DictLoader({"report.html": fault}))
-    monkeypatch.setattr(html, "_environment", html._environment.__wrapped__)  # what was compiled before is kept
+    monkeypatch.setattr(html, "environment", html.environment.__wrapped__)  # what was compiled before is kept
     (tmp_path / "plan.toml").write_text(PLAN.rpartition("\n\n")[2])
     result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == INTERNAL
