@@ -394,11 +394,6 @@ def _log_ratio(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], deviati
     return density(z / factor) - density(z) - math.log(factor)
 
 
-#: What else has the same name in legacy NumPy.
-_OTHERS = (
-    *("uniform", "random", "geometric", "choice", "multinomial", "binomial", "poisson", "lognormal"),
-    "multivariate_normal",
-)
 #: Functions of legacy NumPy that have another name as methods of a generator.
 _LEGACY = {"random_sample": "random", "ranf": "random", "sample": "random"}
 

@@ -101,17 +101,7 @@ def audited(
         with shown("searching inputs"):
             searched = search_inputs(audit, setup.space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
-    with audit.naming_the_cure():
-        before = audit.check(options)
-        if audit.budget.stop == "early":
-            from .anytime import until_falsified
-
-            with shown(f"up to {audit.budget.runs:,} runs, until the claim is falsified"):
-                certified = until_falsified(audit.anytime(), options)
-        else:
-            rare = given.power is not None and not given.trial and can_be_rare(audit)
-            certified = all_runs(audit, options, partial(_look, audit) if rare else None)
-        audit.recheck(options, certified.choice, before)
+    certified = _certified(audit, options, given, shown)
     found: dict[str, Any] = {
         "searched": searched,
         "outputs_digest": digest_of(certified.blocks),
@@ -139,6 +129,22 @@ def audited(
         result = replace(result, exact=exact, missing=(*result.missing, *missing))
     told: Result = audit.told(with_paired_runs(audit, result, certified.choice))
     return told
+
+
+def _certified(audit: Any, options: Any, given: Given, shown: Callable[[str], AbstractContextManager[None]]) -> Any:
+    """Return what the runs of an audit certify, its assumptions checked before and after."""
+    with audit.naming_the_cure():
+        before = audit.check(options)
+        if audit.budget.stop == "early":
+            from .anytime import until_falsified
+
+            with shown(f"up to {audit.budget.runs:,} runs, until the claim is falsified"):
+                certified = until_falsified(audit.anytime(), options)
+        else:
+            rare = given.power is not None and not given.trial and can_be_rare(audit)
+            certified = all_runs(audit, options, partial(_look, audit) if rare else None)
+        audit.recheck(options, certified.choice, before)
+    return certified
 
 
 def _look(audit: Any, choice: Choice, counted: int) -> tuple[Choice, Rare | None]:

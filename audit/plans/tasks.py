@@ -90,10 +90,9 @@ class Task(Request):
         if self.of_canaries:
             return self._prepare_canaries()
         from ...learners.entry import Entry
-        from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
+        from ...learners.scalar import is_learner, is_mechanism
         from ...mechanisms.library_entry import LibraryEntry
         from ...mechanisms.specimen import Specimen
-        from ...mechanisms.weakening import with_parameter, with_settings
 
         target = resolve(self.target)
         if isinstance(target, Entry):
@@ -107,13 +106,7 @@ class Task(Request):
         if self._stated is None:
             raise unclaimed(self.target)
         if self.has_inputs and not is_learner(target):
-            self._check_mechanism(target)
-            target = with_settings(target, parameters.own)
-            claim = Claim(measure=self._stated, raising=self.raising or "error")
-            self._check_near()
-            how = self._weakening(partial(with_parameter, target))
-            searched = self._searched_inputs()
-            return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
+            return self._prepare_mechanism(target, self._stated, parameters.own)
         if is_mechanism(target):
             from ..canaries.training_audit import is_training
 
@@ -123,9 +116,25 @@ class Task(Request):
         if not callable(target) and not any(hasattr(target, name) for name in ("start", "act", "update")):
             kind = type(target).__name__
             raise ValueError(f"{self.target} is neither a learner nor a mechanism, it is of type {kind}")
+        return self._prepare_learner(target, self._stated, parameters.own)
+
+    def _prepare_mechanism(self, target: Any, measure: Measure, own: Mapping[str, Any]) -> Prepared:
+        from ...mechanisms.weakening import with_parameter, with_settings
+
+        self._check_mechanism(target)
+        target = with_settings(target, own)
+        claim = Claim(measure=measure, raising=self.raising or "error")
+        self._check_near()
+        how = self._weakening(partial(with_parameter, target))
+        searched = self._searched_inputs()
+        return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
+
+    def _prepare_learner(self, target: Any, measure: Measure, own: Mapping[str, Any]) -> Prepared:
+        from ...learners.scalar import arms_of, as_learner, weaker_learner
+
         self._check_learner()
         claim = Claim(
-            measure=self._stated,
+            measure=measure,
             losses=self.losses or "unit",
             neighbours=self.claimed_neighbours,
             surface=self.surface or "actions",
@@ -134,7 +143,7 @@ class Task(Request):
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
         arms = arms_of(target, self.arms, self._arms_given() if self.arms is None else None)
         drawn = {"global_random": self.global_random, "os_random": self.os_random}
-        game: dict[str, Any] = {"arms": arms, "rounds": rounds, **drawn, **parameters.own}
+        game: dict[str, Any] = {"arms": arms, "rounds": rounds, **drawn, **own}
         learner = as_learner(target, **game)
         arms_of(learner, self.arms)  # raises where a function makes a learner of its own arms
         how = self._weakening(partial(weaker_learner, target, **game))
