@@ -247,6 +247,8 @@ def all_runs(audit: Audit, options: Sequence[object], look: LookForRare | None =
         choice, rare = look(choice, runs - pilot)
     parts = tuple(audit.certification_blocks(choice, runs - pilot))
     certificate = certify_claim(measure, choice.event, sum(parts, start=Counts()), alpha=alpha)
+    if look is not None and choice.promised > measure.level >= certificate.lower:  # the pilot promised too much
+        rare = look(choice, 0)[1]
     if measure.is_epsilon:
         detectable = detectable_epsilon(audit.claim.epsilon, runs, delta=audit.claim.delta, alpha=alpha)
         return Certified(choice, pilot, certificate, detectable, blocks=parts, rare=rare)
