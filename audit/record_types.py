@@ -473,16 +473,30 @@ class MissingJson(TypedDict):
     reason: str
 
 
+class AcceptedRecord(TypedDict):
+    """The event by which later changes are compared with an accepted claim, and what it showed then."""
+
+    frozen: FrozenJson
+    pair: PairJson
+    method: str
+    counts: CountsJson
+
+
 class BeforeRecord(TypedDict, total=False):
-    """What a baseline says of a claim, and what came of counting its event again."""
+    """What a baseline says of a claim, and what the evidence over the changes since decides."""
 
     epsilon_lower: Maybe[Number]
     lower: Number | None
     measure: Maybe[MeasureJson]
+    # Of scores: of "they tell no more than they did".
     p_value: Number | None
-    not_compared: str | None
-    counts: Maybe[CountsJson]
-    counts_before: Maybe[CountsJson]
+    # Of what is counted: log10 of the evidence, from where it is red, and what it decides.
+    decision: Maybe[str]
+    evidence: Number | None
+    red_from: Number | None
+    batches: Maybe[Count]
+    more_runs: Maybe[Count]
+    exceeded: Maybe[bool]
 
 
 class ClaimRecord(TracesJson, total=False):
@@ -524,6 +538,8 @@ class ClaimRecord(TracesJson, total=False):
     attack_exact: Maybe[bool]
     attack_reads: Maybe[str]
     frozen: Maybe[FrozenJson]
+    question: Maybe[dict[str, Any]]
+    accepted: Maybe[AcceptedRecord]
     evidence: Annotated[EvidenceJson | None, Default(None)]
     baseline: BeforeRecord | float | None
     # Of scores of canaries: how they came to be, and what they are.
@@ -658,8 +674,9 @@ class BaselineRecord(TypedDict, total=False):
     file: str
     created: str | None
     digest: str
-    alpha: float
     test: str
+    changes: Count
+    torn: bool
     findings: Maybe[list[Said]]
     errors: list[Said]
 
@@ -683,6 +700,7 @@ class RunRecord(TypedDict, total=False):
     created: Maybe[str]
     command: Maybe[str]
     folder: Maybe[str]
+    status: Maybe[str]
     block: int
     versions: Maybe[dict[str, Any]]
     audited: AuditedJson | None

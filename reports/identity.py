@@ -1,26 +1,37 @@
-"""What identifies a claim across records, and which claims of two records are the same one."""
+"""What a claim asks, which claims of two records ask the same, and what claims of one target are called."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..audit.plans.targets import literal
 from ..audit.play.data import UnreadableDataError, to_json
-from ..audit.record_types import SIDES, ClaimRecord, MeasureJson, Said
+from ..audit.record_types import SIDES, ClaimRecord, Said
 from ..audit.statistics.measure_words import LEVELS, claimed_words
 from .reading import is_mechanism, kind_words, measure_of, relation_words
 
-#: The game of a claim: claims of other games are never taken for each other.
-_GAME = ("name", "calibration", "surface", "neighbours", "losses", "rounds", "arms")
-#: The details that are of the audit, and not of what it asks.
-_OF_AUDIT = ("stop", "confidence", "budget", "seed", "engine")
+if TYPE_CHECKING:
+    from ..audit.plans.tasks import Task
+    from ..audit.record_types import MeasureJson
+
+#: What of a task is no part of its question: what it may spend, words, and what stands in the question otherwise.
+_APART = frozenset(
+    {
+        *("budget", "note", "measure", "epsilon", "delta", "canaries", "trainings", "pair", "left", "right"),
+        *("input_schema", "scores", "inserted", "held_out", "parameters"),
+    }
+)
+#: What a question takes from the record: there it is complete.
+_OF_RECORD = ("surface", "raising", "neighbours", "losses", "rounds", "arms", "mechanism", "calibration", "design")
+#: What an audit may spend more of without being another.
+POWER = ("runs", "canaries", "trainings")
 #: Letters of a fact that tells claims apart, at most: an input may be a table.
-_MOST_LETTERS = 60
+_MAX_LETTERS = 60
 
 
 def parameter(value: object) -> object:
@@ -31,19 +42,33 @@ def parameter(value: object) -> object:
         return to_json(value)
 
 
-def game(claim: ClaimRecord) -> str:
-    """Return the target of a claim and what is played, as text."""
-    return _game(claim, claim.get("parameters") or {})
+def question_of(task: Task, claim: ClaimRecord) -> dict[str, object]:
+    """Return what a claim asks, as canonical JSON: everything that is asked of its audit but seed, engine and words.
 
-
-def _game(claim: ClaimRecord, parameters: Mapping[str, object]) -> str:
-    own = [claim["design"]] if claim.get("design") else []  # of scores of canaries alone: marks stay what they were
-    return _text([*(claim.get(name) for name in _GAME), is_mechanism(claim), parameters, *own])
-
-
-def _asked(claim: ClaimRecord) -> str:
-    """Return the same with every parameter as it reads: a plan may write one as 1, as 1.0 and as text."""
-    return _game(claim, {name: _number(value) for name, value in (claim.get("parameters") or {}).items()})
+    Parameters
+    ----------
+    task : Task
+    claim : dict
+        Its record.
+    """
+    given = {side: pair[side] for side in SIDES if side in (pair := claim.get("pair") or {})}
+    schema = claim.get("inputs")
+    facts: dict[str, object] = {
+        **{name: value for name, value in vars(task).items() if name not in _APART},
+        **{name: value for name in _OF_RECORD if (value := cast("Mapping[str, object]", claim).get(name)) is not None},
+        "parameters": {name: _number(value) for name, value in (claim.get("parameters") or {}).items()},
+        "noise": None if ":" in task.target or task.of_scores else [task.epsilon, task.delta],
+        "given": given if claim.get("pair_given") else None,
+        "inputs": None if schema is None else _digest(schema),
+        "scores": [name for name in ("scores", "inserted", "held_out") if getattr(task, name) is not None],
+        "stop": task.budget.stop,
+        "measure": measure(claim),
+        "runs": task.budget.runs,
+        "canaries": (claim.get("scores") or {}).get("canaries"),
+        "trainings": task.trainings,
+    }
+    canonical: dict[str, object] = json.loads(_text(facts))
+    return canonical
 
 
 def _number(value: object) -> object:
@@ -61,36 +86,89 @@ def measure(claim: ClaimRecord) -> MeasureJson:
     return cast("MeasureJson", {"kind": None, **stated, **floats})
 
 
-def same_unit(now: Mapping[str, object], then: Mapping[str, object], levels: Sequence[str] = LEVELS) -> bool:
+def same_unit(now: Mapping[str, object], then: Mapping[str, object]) -> bool:
     """Tell whether two measures, as `measure` returns them, differ in levels alone: their bounds are of one kind."""
-    return all(now.get(name) == then.get(name) for name in {**now, **then} if name not in levels)
-
-
-def details(claim: ClaimRecord) -> dict[str, object]:
-    """Return what else identifies a claim and its audit, what matters most first."""
-    pair = (claim.get("pair") or {}) if _is_given(claim) else {}
-    stated = measure(claim)
-    words = (claim.get("replay") or "").split()
-    return {
-        "left": pair.get("left"),
-        "right": pair.get("right"),
-        "inputs": claim.get("inputs"),
-        "bits": bool(claim.get("bits", "--bits" in words)),
-        **({} if claim.get("raising") in (None, "error") else {"raising": claim["raising"]}),
-        **{name: value for name, value in stated.items() if name not in LEVELS},
-        **{name: value for name, value in stated.items() if name in LEVELS},
-        "stop": claim.get("stop"),
-        "confidence": claim.get("confidence"),
-        "budget": claim.get("budget"),
-        "seed": claim.get("seed"),
-        "engine": claim.get("engine", "numpy"),
-    }
+    return all(now.get(name) == then.get(name) for name in {**now, **then} if name not in LEVELS)
 
 
 def mark(claim: ClaimRecord) -> str:
-    """Return a short hash of what a claim asks, which no other audit of it changes."""
-    asked = {name: value for name, value in details(claim).items() if name not in _OF_AUDIT}
-    return hashlib.sha256(f"{game(claim)}/{_text(asked)}".encode(errors="replace")).hexdigest()[:16]
+    """Return a short hash of what a claim asks, whatever its audit may spend."""
+    return _digest({name: value for name, value in claim["question"].items() if name not in POWER})
+
+
+class Difference(NamedTuple):
+    """A field in which a claim asks other than the accepted one, and both values."""
+
+    field: str
+    accepted: object
+    asked: object
+
+    @property
+    def accepted_text(self) -> str:
+        """The accepted value."""
+        return _short(self.accepted)
+
+    @property
+    def asked_text(self) -> str:
+        """The value that is asked now."""
+        return _short(self.asked)
+
+    def __str__(self) -> str:
+        return f"{self.field} - {self.accepted_text} + {self.asked_text}"
+
+
+def differences(new: ClaimRecord, old: ClaimRecord) -> list[Difference]:
+    """Return in which fields a claim asks other than an accepted one, or less of it: nothing where it asks as much."""
+    now, then = new["question"], old["question"]
+    return [
+        Difference(name, then.get(name), now.get(name))
+        for name in sorted({**then, **now})
+        if now.get(name) != then.get(name) and not _asks_more(name, now.get(name), then.get(name))
+    ]
+
+
+def _asks_more(name: str, now: object, then: object) -> bool:
+    """Tell whether a field has more power than was accepted, or smaller levels of the same measure."""
+    if name in POWER:
+        return isinstance(now, int) and isinstance(then, int) and now >= then
+    if name != "measure" or not isinstance(now, dict) or not isinstance(then, dict) or now.keys() != then.keys():
+        return False
+    levels = (*LEVELS, "delta")
+    if any(now[key] != then[key] for key in now if key not in (*levels, "points")):
+        return False
+    if any(now[key] > then[key] for key in now if key in levels):
+        return False
+    return all(
+        any(epsilon <= known[0] and delta <= known[1] for epsilon, delta in now["points"])
+        for known in then.get("points", ())
+    )
+
+
+class Matching(NamedTuple):
+    """The claims of two records: those that continue an accepted one, with what they ask otherwise, and the others."""
+
+    pairs: list[tuple[ClaimRecord, ClaimRecord, list[Difference]]]
+    added: list[ClaimRecord]
+    missing: list[ClaimRecord]
+
+
+def matched(new: Sequence[ClaimRecord], old: Sequence[ClaimRecord]) -> Matching:
+    """Return which claim continues which accepted one of its target: those that differ least first."""
+    found = [
+        (differences(claim, accepted), i, j)
+        for i, claim in enumerate(new)
+        for j, accepted in enumerate(old)
+        if claim["name"] == accepted["name"]
+    ]
+    partners: dict[int, tuple[int, list[Difference]]] = {}
+    taken: set[int] = set()
+    for changes, i, j in sorted(found, key=lambda one: (len(one[0]), *one[1:])):
+        if i not in partners and j not in taken:
+            partners[i] = j, changes
+            taken.add(j)
+    pairs = [(new[i], old[j], changes) for i, (j, changes) in sorted(partners.items())]
+    added = [claim for i, claim in enumerate(new) if i not in partners]
+    return Matching(pairs, added, [claim for j, claim in enumerate(old) if j not in taken])
 
 
 def names(claims: Sequence[ClaimRecord]) -> list[str]:
@@ -135,7 +213,7 @@ def _name(claim: ClaimRecord) -> str:
 
 def _facts(claim: ClaimRecord) -> dict[str, str]:
     """Return what else may tell two claims apart, as text."""
-    pair = (claim.get("pair") or {}) if _is_given(claim) else {}
+    pair = (claim.get("pair") or {}) if claim.get("pair_given") else {}
     worlds = {side: _text(pair[side]) for side in SIDES if side in pair}
     facts: dict[str, object] = {
         "T": claim.get("rounds"),
@@ -143,7 +221,7 @@ def _facts(claim: ClaimRecord) -> dict[str, str]:
         **(claim.get("parameters") or {}),
         "raising": None if claim.get("raising") == "error" else claim.get("raising"),
         "losses": "adaptive" if not is_mechanism(claim) and _adapts(pair.get("left")) else None,
-        **{side: text for side, text in worlds.items() if len(text) <= _MOST_LETTERS},
+        **{side: text for side, text in worlds.items() if len(text) <= _MAX_LETTERS},
         "runs": claim.get("budget") or claim.get("runs"),
         "stop": claim.get("stop"),
     }
@@ -170,61 +248,13 @@ def called(finding: Said) -> str:
     return finding.get("label") or finding["name"]
 
 
-def _is_given(claim: ClaimRecord) -> bool:
-    """Tell whether the two worlds were the user's, and not found by a search; older records say it in their replay."""
-    words = (claim.get("replay") or "").split()
-    return bool(claim.get("pair_given", "--left" in words or "--pair" in words))
+def _short(value: object) -> str:
+    text = _text(value)
+    return text if len(text) <= 2 * _MAX_LETTERS else f"{text[:_MAX_LETTERS]}... (SHA-256 {_digest(value)})"
 
 
-def why_another(new: ClaimRecord, old: ClaimRecord) -> str | None:
-    """Return what makes two claims of one game another question, in words; None if nothing does."""
-    now, then = measure(new), measure(old)
-    if now["kind"] != then["kind"]:
-        return f"measure changed ({now['kind']}, was {then['kind']})"
-    ours, theirs = details(new), details(old)
-    asked = ["left", "right", "inputs", "bits", "raising", *(name for name in {**then, **now} if name not in LEVELS)]
-    changed = [name for name in asked if ours.get(name) != theirs.get(name)]
-    if not changed:
-        return None
-    return f"{' and '.join(changed)} changed{_from_to(changed, ours, theirs)}"
-
-
-def _from_to(changed: Sequence[str], ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
-    """Return the two values, where one short thing changed."""
-    if len(changed) > 1:
-        return ""
-    now, then = (_text(side.get(changed[0])) for side in (ours, theirs))
-    return f" ({now}, was {then})" if len(now) + len(then) < 60 else ""
-
-
-def matched(
-    new: Sequence[ClaimRecord], old: Sequence[ClaimRecord]
-) -> tuple[list[tuple[ClaimRecord, ClaimRecord | None]], list[ClaimRecord]]:
-    """Return every new claim with the old one that it continues, if any, and the old ones that none continues.
-
-    Claims of one game are matched by all their details where that can be; those left over by the most of them, what
-    matters most first. The order of the claims decides only between equal ones.
-    """
-    before: dict[str, list[int]] = defaultdict(list)
-    for j, claim in enumerate(old):
-        before[_asked(claim)].append(j)
-    ours, theirs = [details(claim) for claim in new], [details(claim) for claim in old]
-    alike = sorted(
-        (_difference(ours[i], theirs[j]), i, j) for i, claim in enumerate(new) for j in before.get(_asked(claim), ())
-    )
-    partner: dict[int, int] = {}
-    taken: set[int] = set()
-    for _, i, j in alike:
-        if i not in partner and j not in taken:
-            partner[i] = j
-            taken.add(j)
-    pairs = [(claim, old[partner[i]] if i in partner else None) for i, claim in enumerate(new)]
-    return pairs, [claim for j, claim in enumerate(old) if j not in taken]
-
-
-def _difference(a: Mapping[str, object], b: Mapping[str, object]) -> tuple[bool, ...]:
-    """Return in which details two claims differ: those that are equal in what matters most come first."""
-    return tuple(_text(a.get(name)) != _text(b.get(name)) for name in {**a, **b})
+def _digest(value: object) -> str:
+    return hashlib.sha256(_text(value).encode(errors="replace")).hexdigest()[:16]
 
 
 def _text(value: object) -> str:

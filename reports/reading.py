@@ -28,9 +28,7 @@ from .sanitise import visible
 #: What a claim says where its record does not.
 _DEFAULTS = defaults_of(ClaimRecord)
 #: What fails a run of what is found against a baseline; other findings are remarks.
-FAILING = ("regression", "weakened", "lost power", "missing")
-#: The finding that a claim leaks more than was accepted.
-WORSE = "regression"
+FAILING = (WORSE := "worse", "changed", "missing", "new")
 #: Relations of data whose word says what they are.
 _PLAIN = ("replace", "add-remove")
 #: The two kinds of canaries.
@@ -123,11 +121,23 @@ def is_untested(claim: ClaimRecord) -> bool:
 def verdict_of(claim: ClaimRecord) -> str:
     """Return the verdict of a claim: that of its audit, or BYPASS where a trace shows a leak that it did not.
 
-    Of a record of before version 0.2 too.
+    With a baseline the evidence over changes decides whether a claim is false. Of a record of before version 0.2 too.
     """
-    if claim["verdict"] != "FALSIFIED" and (claim.get("leak") or {}).get("bypass"):
+    decision = decision_of(claim)
+    if decision == "false":
+        return "FALSIFIED"
+    if (claim["verdict"] != "FALSIFIED" or decision) and (claim.get("leak") or {}).get("bypass"):
         return "BYPASS"
+    if claim["verdict"] == "FALSIFIED" and decision:
+        return "SURVIVED"
     return "UNDERPOWERED" if is_untested(claim) else str(claim["verdict"])
+
+
+def decision_of(claim: ClaimRecord) -> str:
+    """Return what the evidence over changes decides of a claim that is not expected to be false: empty without any."""
+    before = claim.get("baseline")
+    known = isinstance(before, dict) and due_verdict(claim) != "FALSIFIED"
+    return str(before.get("decision") or "") if known and isinstance(before, dict) else ""
 
 
 def may_allow_bypass(claim: ClaimRecord) -> bool:
@@ -138,8 +148,7 @@ def may_allow_bypass(claim: ClaimRecord) -> bool:
 
 def is_in_doubt(claim: ClaimRecord) -> bool:
     """Tell whether the evidence over the changes since the baseline is neither enough nor gone."""
-    before = claim.get("baseline")
-    return isinstance(before, dict) and before.get("decision") == "in doubt"
+    return decision_of(claim) == "in doubt"
 
 
 def reason_of(claim: ClaimRecord) -> Reason | None:

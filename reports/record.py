@@ -29,7 +29,7 @@ from ..audit.record_types import (
 from ..audit.verdicts.verdict import Result, Verdict
 from ..mechanisms.relations.relation import neighbours_words
 from .extras import Extras, facts_of, figures_of, traces_of
-from .identity import parameter
+from .identity import parameter, question_of
 from .sanitise import finite, json_text
 from .score_record import of_scores, p_value_of
 from .upper_words import least_binding
@@ -98,6 +98,7 @@ def claim_record(
         **traces,
         **of_scores(prepared, result),
     }
+    record["question"] = question_of(task, record)
     return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if drawn else {}))
 
 
@@ -339,6 +340,6 @@ def write_atomically(path: Path, text: str) -> None:
                 raise
 
 
-def to_text(record: Mapping[str, object]) -> str:
+def to_text(record: Mapping[str, object], *, sort_keys: bool = False) -> str:
     """Return the record as JSON text."""
-    return json_text(record, indent=1) + "\n"
+    return json_text(record, indent=1, sort_keys=sort_keys) + "\n"

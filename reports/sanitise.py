@@ -32,13 +32,13 @@ def visible_line(text: object) -> str:
     return str(visible(" ".join(str(text).split())))
 
 
-def json_text(value: object, *, indent: int | None = None) -> str:
+def json_text(value: object, *, indent: int | None = None, sort_keys: bool = False) -> str:
     """Return a value as JSON that any file and terminal can take: hidden characters are escaped, none is changed.
 
     Raises RuntimeError for a number that JSON has not: whoever made the value should have written it otherwise.
     """
     try:
-        text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(value, indent=indent, sort_keys=sort_keys, allow_nan=False, ensure_ascii=False)
     except ValueError as error:
         raise RuntimeError(f"a record has a value that JSON has not: {error}") from error
     return _UNUSUAL.sub(lambda match: json.dumps(match[0])[1:-1] if _hidden(match[0]) else match[0], text)

@@ -186,6 +186,11 @@ def loaded_files() -> dict[str, str]:
     return {path: digest for path, digest in hashed.items() if digest}
 
 
+def hashes_now(names: Iterable[str]) -> dict[str, str]:
+    """Return the hash of each file, by its name from the current folder; empty of one that is not there."""
+    return {name: _hash(Path(name)) for name in sorted(names)}
+
+
 def changed(files: dict[str, str]) -> list[str]:
     """Return those of some files, by their paths, whose hashes are others now."""
     return sorted(path for path, old_digest in files.items() if _hash(Path(path)) != old_digest)

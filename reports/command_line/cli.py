@@ -16,8 +16,9 @@ from ...errors import exclude, hinted
 from ..reading import missing_words
 from ..sanitise import json_text
 from ..status import FALSIFIED, OK, status_of
+from .accepting import accept
 from .account import account
-from .comparing import hold_against
+from .comparing import Gate
 from .computed import exact, power
 from .console import Commands, command, own_process, playing_command, say
 from .options import (
@@ -193,8 +194,9 @@ def init(plan_file: Path) -> None:
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=FILE)
 @click.option("--out", type=FILE, default=Path("out"), help="Folder of the record and the report [default: out]")
 @WHERE
-@click.option("--libraries", is_flag=True, help="Without a plan: test the claims of libraries, not of papers")
-@option("seed", default=None, help="Without a plan [default: 0]")
+@click.option("--catalogue", is_flag=True, help="Test the claims of papers, in place of a plan's")
+@click.option("--libraries", is_flag=True, help="Test the claims of libraries, in place of a plan's")
+@option("seed", default=None, help="Of --catalogue and --libraries [default: 0]")
 @click.option(
     "--blind-spots/--no-blind-spots",
     default=True,
@@ -212,6 +214,7 @@ def run(
     jobs: int | None,
     workers: str,
     scheduler: str | None,
+    catalogue: bool,
     libraries: bool,
     seed: int | None,
     blind_spots: bool,
@@ -222,16 +225,17 @@ def run(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Test every claim of a plan; without one, every claim of the catalogue, or of the libraries.
+    """Test every claim of a plan, by default ./overclaim.toml; or of the catalogue, or of the libraries.
 
     It writes record.json and report.html, and keeps what an interrupted run has finished in the same folder.
 
-    Exit codes: 0 all as expected; 1 an unexpected verdict, a violated bound on regret, or a claim that is worse than
-    the baseline; 3 an audit that is UNDERPOWERED, or a bound on regret that is undecided; 4 a target crashed.
+    Exit codes: 0 all as expected; 1 an unexpected verdict, an output without noise, a violated bound on regret, or a
+    claim that is not as it was accepted; 3 an audit that is UNDERPOWERED, or a bound on regret that is undecided; 4 a
+    target crashed.
     """
     from ...audit.execution.workers import cores
     from ...audit.plans.lock import owned
-    from .. import baseline
+    from ..baseline import read_baseline
     from ..formats.html import render
     from ..formats.run_lines import run_lines
     from ..record import to_text, write_atomically
@@ -239,15 +243,27 @@ def run(
     check_levels(verbose=verbose, quiet=quiet)
     if resume and restart:
         raise exclude("--resume", "--restart", "one goes on with an interrupted run, the other removes it")
-    base = None if baseline_file is None else baseline.read_baseline(baseline_file)
+    base = None if baseline_file is None else read_baseline(baseline_file)
+    asked = {"--catalogue": catalogue, "--libraries": libraries}
+    given = [name for name, on in {**asked, "--seed": seed is not None}.items() if on]
+    if plan_file is not None and given:
+        raise exclude(" and ".join(given), "a plan", "a plan has its own seed and claims")
+    if catalogue and libraries:
+        raise exclude("--catalogue", "--libraries")
+    if given == ["--seed"]:
+        raise hinted(ValueError("--seed is for --catalogue and --libraries"), "a plan has its own seed")
+    plan_file = _plan_file(plan_file, ours=catalogue or libraries)
     plan = _plan(plan_file, seed, libraries=libraries, blind_spots=blind_spots)
+    gate = None if baseline_file is None or base is None else Gate.of(baseline_file, base, plan)
+    plan = plan if gate is None else gate.fresh(plan)
     check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file})
     folder = out.absolute()  # a target may leave the current one
     with owned(out):
         ledger, record = audited(plan, out, resume, restart, jobs, cluster_of(workers, scheduler))
         with resumable(ledger):
-            if base is not None:
-                hold_against(record, base, baseline_file, plan, jobs=jobs)
+            if gate is not None:
+                gate.compare(record, plan, jobs=jobs)
+            record["status"] = status_of(record).name
             write_atomically(folder / "record.json", to_text(record))
             write_atomically(folder / "report.html", render(record, jobs=jobs or cores()))
         ledger.remove()
@@ -259,45 +275,27 @@ def run(
     return status_of(record).code
 
 
+def _plan_file(plan_file: Path | None, *, ours: bool) -> Path | None:
+    """Return the plan that is named, or the one that lies here; None where our own claims are asked for."""
+    if plan_file is not None or ours:
+        return plan_file
+    if not exists(PLAN, "cannot read the plan"):
+        error = ValueError(f"no plan is named, and there is no {PLAN} here")
+        raise hinted(error, "overclaim init writes one", "overclaim run --catalogue audits the claims of papers")
+    say(f"overclaim: this audits {PLAN}, which lies here", err=True)
+    return PLAN
+
+
 def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, blind_spots: bool) -> Plan:
     """Return the plan of a file, or the literature's, or the libraries'."""
     from ...audit.plans.plan import libraries_plan, literature, read_plan
 
-    if plan_file is not None and (seed is not None or libraries):
-        given = " and ".join(name for name, on in (("--seed", seed is not None), ("--libraries", libraries)) if on)
-        raise exclude(given, "a plan", "a plan has its own seed and claims")
-    if plan_file is None and seed is None and not libraries and exists(PLAN, "cannot read the plan"):
-        say(f"overclaim: no plan is named: this audits the catalogue, and not {PLAN}, which lies here", err=True)
     ours = libraries_plan if libraries else literature
     plan = ours(seed or 0) if plan_file is None else read_plan(plan_file)
     return plan if blind_spots else plan.without_blind_spots()
 
 
-@main.command()
-@click.argument("record_file", metavar="RECORD.json", type=FILE)
-@click.option("--baseline", "baseline_file", type=FILE, help="File to write [default: overclaim-baseline.json]")
-@command
-def accept(record_file: Path, baseline_file: Path | None) -> None:
-    """Make a record the baseline of later runs, and show what that changes."""
-    from .. import baseline
-    from ..record import to_text, write_atomically
-
-    path = baseline_file or baseline.DEFAULT
-    check_distinct({"the record": record_file, "--baseline": path})
-    record = baseline.read_comparable(record_file)
-    if record["errors"]:
-        raise ValueError(f"{str(record_file)!r} has claims that were not audited: {record['errors'][0]['message']}")
-    if exists(path, "cannot write"):
-        before = baseline.read_baseline(path)
-        if not baseline.made_against(record, before):
-            record["baseline"] = baseline.compare(record["claims"], before, alpha=record["alpha"])
-        for line in baseline.lines(record):
-            say(f"accepted: {line}")
-    write_atomically(path, to_text(baseline.slim(record)))
-    findings = (record.get("baseline") or {}).get("findings", ())
-    count, kinds = len(record["claims"]), [finding["kind"] for finding in findings]
-    changed = f"{kinds.count('missing')} removed, {kinds.count('weakened')} weaker"
-    say(f"Baseline: {path} has {count} claim{'s' * (count != 1)} ({changed})")
+main.add_command(accept)
 
 
 @main.command()

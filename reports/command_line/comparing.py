@@ -1,89 +1,315 @@
-"""The comparison with a baseline: its events, counted again on the targets of the plan as they are now."""
+"""The comparison with a baseline: fresh draws for its claims, whose events are counted on the targets of now."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...audit.record_types import ClaimRecord, RunRecord
 from .console import own_process
 from .running import unaudited
 
 if TYPE_CHECKING:
+    from ...audit.evidence.frozen import Frozen
     from ...audit.plans.plan import Plan
-    from ...audit.plans.tasks import Task
-    from ..baseline import Again
-
-#: The task of a claim, its record, and its baseline's.
-Comparison = tuple["Task", ClaimRecord, ClaimRecord]
-
-
-def hold_against(record: RunRecord, base: RunRecord, file: Path | None, plan: Plan, *, jobs: int | None) -> None:
-    """Put the comparison with a baseline into a record; learners that crash in it are errors of the record."""
-    from ...audit.execution.provenance import named_from_here
-    from ...audit.execution.workers import cores
-    from ..baseline import compare
-
-    with own_process():
-        again = partial(count_again, plan, jobs=jobs or cores())
-        compared = compare(record["claims"], base, alpha=record["alpha"], again=again)
-    record["errors"] += compared.pop("errors")
-    record["baseline"] = {"file": named_from_here(file or Path()), **compared}
+    from ...audit.plans.tasks import Prepared, Task
+    from ...audit.statistics.change_evidence import Evidence, Guesses, Line
+    from ...audit.statistics.events import Counts
+    from ..baseline import Recount
+    from ..history import Change, Count, History
 
 
-def count_again(plan: Plan, pairs: Sequence[tuple[ClaimRecord, ClaimRecord]], *, jobs: int) -> list[Again]:
-    """Return what came of counting the events of baselines again: (claim, its baseline) each."""
-    from ...audit.execution.workers import DeadWorkerError, in_parallel
+@dataclass(frozen=True)
+class Gate:
+    """A baseline with its history, and the change that is audited.
 
-    tasks = {task.completed().command(): task for task in plan.tasks}  # as the record's replay says it
-    items = [(tasks[new["replay"]], new, old) for new, old in pairs]
-    few = len(items) < jobs
-    count = partial(_count_again, jobs=jobs if few else 1)
-    counted: list[Again] = []
-    try:
-        counted.extend(in_parallel(count, items, jobs=1 if few else jobs, progress="baseline"))
-    except DeadWorkerError:  # nobody knows which of them it was
-        counted += [_count_alone(count, item) for item in items[len(counted) :]]
-    return counted
+    Attributes
+    ----------
+    file : Path
+    base : dict
+    digest : str
+    change : str
+        The hash of what the plan's targets are made of, of the files that accepted claims read, and of the versions.
+    """
+
+    file: Path
+    base: RunRecord
+    digest: str
+    change: str
+
+    @classmethod
+    def of(cls, file: Path, base: RunRecord, plan: Plan) -> Gate:
+        """Hash what a baseline is compared with."""
+        from ...audit.execution.provenance import digest_with_imports, hashes_now
+        from ...audit.plans.ledger import versions
+        from ..baseline import digest
+        from ..history import History
+
+        known = {name for change in History.beside(file).changes for name in change.read}
+        known |= files_of(base).keys()
+        places = sorted({task.target.rpartition(":")[0] for task in plan.tasks if not task.of_scores} - {""})
+        facts = [{place: digest_with_imports(place) for place in places}, hashes_now(known), versions(plan)]
+        return cls(file, base, digest(base), _hash(facts))
+
+    def fresh(self, plan: Plan) -> Plan:
+        """Return a plan whose claims draw anew for each change; the plan's own seed is mixed in."""
+        seen: dict[str, int] = {}
+        tasks = []
+        for task in plan.tasks:
+            facts = {name: value for name, value in vars(task).items() if name not in ("note", "pair")}
+            text = _hash(facts | {"pair": None if task.pair is None else task.pair.to_json()})
+            seen[text] = seen.get(text, 0) + 1
+            seed = int(_hash([self.digest, self.change, text, seen[text]])[:12], 16)
+            tasks.append(replace(task, budget=replace(task.budget, seed=seed)))
+        return replace(plan, tasks=tuple(tasks))
+
+    def compare(self, record: RunRecord, plan: Plan, *, jobs: int | None) -> None:
+        """Put the comparison into a record; targets that crash in it are errors of the record."""
+        from ...audit.execution.provenance import named_from_here
+        from ...audit.execution.workers import cores
+        from ..baseline import compare
+        from ..history import History
+
+        history = History.beside(self.file)
+        with own_process():
+            read = tuple(sorted(files_of(record)))
+            count = partial(self._recounts, plan, history, read=read, jobs=jobs or cores())
+            compared = compare(record["claims"], self.base, count=count, history=history)
+        record["errors"] += compared.pop("errors")
+        record["baseline"] = {"file": named_from_here(self.file), "torn": history.torn, **compared}
+
+    def _recounts(
+        self,
+        plan: Plan,
+        history: History,
+        pairs: Sequence[tuple[ClaimRecord, ClaimRecord]],
+        *,
+        read: tuple[str, ...],
+        jobs: int,
+    ) -> list[Recount]:
+        """Return what came of counting the events of (claim, its baseline) each."""
+        from ...audit.execution.workers import DeadWorkerError, in_parallel
+        from ..baseline import Recount
+        from ..identity import mark
+
+        tasks = {task.completed().command(): task for task in plan.tasks}  # as the record's replay says it
+        recounts: dict[int, Recount] = {}
+        items: dict[int, Comparison] = {}
+        for i, (new, old) in enumerate(pairs):
+            past = history.of(mark(new))
+            if new.get("scores"):
+                recounts[i] = Recount(None, "scores of canaries are compared as they are")
+            elif known := next((one for one in past if one.change == self.change), None):
+                recounts[i] = Recount(known)  # the same code again: the same draws
+            else:
+                growths = tuple(one.log_growth for one in past)
+                key = [self.digest, mark(new), self.change]
+                items[i] = Comparison(tasks[new["replay"]], new, old, key, growths, len(self.base["claims"]), read)
+        few = len(items) < jobs
+        count = partial(_recount, jobs=jobs if few else 1)
+        counted: list[Recount] = []
+        try:
+            counted.extend(in_parallel(count, [*items.values()], jobs=1 if few else jobs, progress="baseline"))
+        except DeadWorkerError:  # nobody knows which of them it was
+            counted += [_recount_alone(count, item) for item in [*items.values()][len(counted) :]]
+        recounts |= dict(zip(items, counted, strict=True))
+        return [recounts[i] for i in range(len(pairs))]
 
 
-def _count_alone(count: Callable[[Comparison], Again], item: Comparison) -> Again:
+def files_of(record: RunRecord) -> dict[str, str]:
+    """Return the hashes of the files that the claims of a record read, by their names."""
+    known = record.get("audited")
+    return known["files"] if known else {}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One claim to be counted beside its baseline: its task, both records, the key of its draws, its history."""
+
+    task: Task
+    new: ClaimRecord
+    old: ClaimRecord
+    key: list[str]
+    past: tuple[Any, ...]
+    claims: int
+    read: tuple[str, ...]
+
+
+def _recount_alone(count: Callable[[Comparison], Recount], item: Comparison) -> Recount:
     """Return what came of counting in a process of its own, which the target may end."""
     from ...audit.execution.workers import DeadWorkerError, alone
-    from ..baseline import Again
+    from ..baseline import Recount
 
     try:
-        again: Again = alone(count, item)
+        recount: Recount = alone(count, item)
     except DeadWorkerError as error:
-        return Again(None, str(error), crashed=True)
-    return again
+        return Recount(None, str(error), crashed=True)
+    return recount
 
 
-def _count_again(item: Comparison, *, jobs: int) -> Again:
-    """Return the counts of a baseline's event over as many fresh runs as it had, or as the new audit had if fewer."""
-    from ...audit.evidence.frozen import Frozen
+def _recount(item: Comparison, *, jobs: int) -> Recount:
+    """Return the counts of a claim's own event and of the accepted one, counted on while they leave it in doubt."""
+    from ..baseline import Recount
+
+    try:
+        return Recount(_counted_on(item, jobs))
+    except BaseException as error:
+        failed = unaudited(item.task, error)
+        return Recount(None, failed["message"], crashed=failed["kind"] != "bad input")
+
+
+@dataclass
+class Event:
+    """An event that is counted on: the rule that is played, the line that it is tested against, and its counts."""
+
+    frozen: Frozen | None
+    pair: Any
+    line: Line
+    guesses: Guesses
+    log_e: float = 0.0
+
+    @property
+    def count(self) -> Count:
+        """What was counted so far."""
+        from ..history import Count
+
+        return Count(self.line, self.guesses, self.log_e)
+
+    def play(self, prepared: Prepared, key: object, jobs: int) -> int:
+        """Count it in one more batch; return the runs."""
+        from ...audit.statistics.change_evidence import Guesses
+
+        if self.frozen is None:
+            return 0
+        runs = self.frozen.counts.runs
+        self.guesses += Guesses.of(counts_of(self.frozen, prepared, self.pair, key, runs, jobs))
+        return runs
+
+
+def counts_of(frozen: Frozen, prepared: Prepared, worlds: Any, key: object, runs: int, jobs: int) -> Counts:
+    """Return the counts of an event that is kept as data in fresh runs."""
     from ...audit.play.data import DataPair
     from ...audit.play.pairs import Pair
-    from ..baseline import Again
-    from ..identity import game
 
-    task, new, old = item
-    if "frozen" not in old:
-        return Again(None, "the baseline is of a version that kept no event: accept a new one")
-    if old["frozen"].get("kind") == "none":
-        return Again(None, str(old["frozen"].get("reason")))
-    try:
-        frozen = Frozen.from_json(old["frozen"])
-        prepared = task.prepare()
-        worlds = old["pair"]
-        pair = DataPair.of_json(worlds) if prepared.is_mechanism or prepared.of_sequences else Pair.from_json(worlds)
-        view, runs = prepared.claim.view, min(frozen.counts.runs, new["budget"])
-        return Again(frozen.again(prepared.played, pair, view, key=game(old), runs=runs, jobs=jobs))
-    except KeyError as error:
-        return Again(None, f"the baseline's claim has no {error}", lost=True)
-    except BaseException as error:
-        failed = unaudited(task, error)
-        crashed = failed["kind"] != "bad input"
-        return Again(None, failed["message"], crashed=crashed, lost=not crashed)
+    pair = DataPair.of_json(worlds) if prepared.is_mechanism or prepared.of_sequences else Pair.from_json(worlds)
+    return frozen.again(prepared.played, pair, prepared.claim.view, key=key, runs=runs, jobs=jobs)
+
+
+def _counted_on(item: Comparison, jobs: int) -> Change:
+    """Return a change with its counts: after the first ones, batches until it is red, cleared, or their number is."""
+    from ...audit.statistics.change_evidence import evidence_of
+    from ..history import Change
+
+    prepared = item.task.prepare()
+    own, accepted = _own_event(item), _accepted_event(item)
+    if own is None and accepted is None:
+        raise ValueError("neither its own event nor the accepted one can be counted")
+    first, second = (None if event is None else event.count for event in (own, accepted))
+    limits = Change("", "", "", first, second).limits(item.claims)
+    return count_on(item, evidence_of(item.past, 2, limits).started(limits), own, accepted, prepared, jobs)
+
+
+def count_on(
+    item: Comparison, before: Evidence, own: Event | None, accepted: Event | None, prepared: Any, jobs: int
+) -> Change:
+    """Return a change with the counts of its events: the accepted one's are first, and both go on while in doubt."""
+    from ...audit.statistics.change_evidence import MAX_BATCHES
+    from ..history import Change
+    from ..identity import mark
+
+    if accepted is not None:
+        accepted.play(prepared, [*item.key, "accepted", 0], jobs)
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def change(batches: int, runs: int) -> Change:
+        counts = [None if event is None else event.count for event in (own, accepted)]
+        return Change(time, mark(item.new), item.key[-1], counts[0], counts[1], batches, runs, item.read)
+
+    limits = change(0, 0).limits(item.claims)
+
+    def mean(batches: int) -> float:
+        known: Evidence = before.after(change(batches, 0).log_growth)
+        return known.log_mean()
+
+    batches = runs = 0
+    doubted = (own is not None and item.new["verdict"] == "FALSIFIED") or mean(0) >= limits.log_doubt
+    events = {name: event for name, event in (("own", own), ("accepted", accepted)) if event is not None}
+    countable = any(event.frozen is not None for event in events.values())
+    while doubted and countable and batches < MAX_BATCHES and mean(batches) < limits.log_red:
+        batches += 1
+        runs += sum(event.play(prepared, [*item.key, name, batches], jobs) for name, event in events.items())
+        doubted = mean(batches) >= 0
+    return change(batches, runs)
+
+
+def _own_event(item: Comparison) -> Event | None:
+    """Return the event of the new audit with its counts; none of a claim that is expected to be false."""
+    from ...audit.evidence.frozen import Frozen
+    from ...audit.statistics.change_evidence import Guesses, claimed_line, log_e_value
+    from ...audit.statistics.events import Counts
+    from ...audit.statistics.sequential import AnytimeBets
+    from ...mechanisms.measures.stated import measure_from_json
+    from ..identity import measure
+    from ..reading import due_verdict
+
+    new = item.new
+    if due_verdict(new) == "FALSIFIED":
+        return None
+    claimed, counts = measure_from_json(measure(new)), Counts.of_json(new["counts"])
+    frozen = None if (new.get("frozen") or {}).get("kind") == "none" else Frozen.from_json(new["frozen"])
+    share = float((new.get("event") or {}).get("share") or 0.5)
+    line = claimed_line(claimed, Guesses.of(counts), log_odds_of(counts, share, new["method"]))
+    if new["method"] in ("guess", "joint") and claimed.is_epsilon:
+        return Event(frozen, new["pair"], line, Guesses.of(counts))
+    if new["method"] == "anytime":
+        epsilon, delta = claimed.stated
+        log_e = AnytimeBets(epsilon, delta).log_wealth_of(counts, epsilon)
+    else:
+        log_e = log_e_value(1.0 if new["p_value"] is None else float(new["p_value"]))
+    if frozen is not None:  # the batches count another event, whose line its own counts choose
+        odds = log_odds_of(frozen.counts, frozen.share, new["method"], frozen.rule)
+        line = claimed_line(claimed, Guesses.of(frozen.counts), odds)
+    return Event(frozen, new["pair"], line, Guesses(0, 0, 0), log_e)
+
+
+def _accepted_event(item: Comparison) -> Event | None:
+    """Return the accepted event with nothing counted yet, and the line that it is tested against."""
+    from ...audit.evidence.frozen import Frozen
+    from ...audit.statistics.change_evidence import ERROR, Guesses, Line, accepted_line, claimed_line
+    from ...audit.statistics.events import Counts
+    from ...mechanisms.measures.stated import measure_from_json
+    from ..identity import measure
+    from ..reading import due_verdict
+
+    old = item.old
+    event = old["accepted"]
+    if event["frozen"].get("kind") == "none":
+        return None
+    frozen, counts = Frozen.from_json(event["frozen"]), Counts.of_json(event["counts"])
+    odds = log_odds_of(frozen.counts, frozen.share, event["method"], frozen.rule)
+    line = claimed_line(measure_from_json(measure(item.new)), Guesses.of(counts), odds)
+    if due_verdict(old) == "FALSIFIED":
+        line = Line(700.0, line.delta)
+    bound = accepted_line(line, Guesses.of(counts), ERROR / 2 / item.claims)
+    return Event(frozen, event["pair"], bound, Guesses(0, 0, 0))
+
+
+def log_odds_of(counts: Counts, share: float, method: str, rule: object = None) -> float:
+    """Return the log odds of the input that an event names, in runs of which this share is left; the larger of two."""
+    odds = math.log(share / (1 - share))
+    both = all(not math.isnan(getattr(rule, name, math.nan)) for name in ("lower", "upper"))
+    if method != "joint" or both:
+        return abs(odds)
+    return odds if counts.left_upper + counts.right_upper >= counts.left_lower + counts.right_lower else -odds
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]

@@ -125,6 +125,9 @@ def run_plan(
     outcomes |= zip(missing, _outcomes(items, execution, apart=apart), strict=True)
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
     claims = _placed([claim for claim, _ in ordered], plan)
+    level = {"confidence": plan.confidence} if plan.report_alpha is None else {"alpha": plan.report_alpha}
+    for claim in claims:
+        claim["question"] |= level
     errors = [error for _, error in ordered if error is not None]
     tests = decide_together(claims, plan)
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)

@@ -144,12 +144,12 @@ def _since(record: LegibleRecord) -> list[str]:
     """Return what changed since the baseline."""
     if not record.get("baseline"):
         return ["no earlier audit was given (--baseline)"]
-    words = {"regression": "worse", "weakened": "weaker claim", "missing": "dropped", "more certified": "more is seen"}
+    words = {"missing": "dropped"}
     found = []
     for one in record["findings"]:
         kind = str(one.get("kind", ""))
         found.append(f"{words.get(kind, kind)}: {one.get('label') or one.get('name', '')}: {one.get('message', '')}")
-    return found or ["nothing became worse, and no claim was weakened or dropped"]
+    return found or ["nothing became worse, and no claim was changed or dropped"]
 
 
 def _row(claim: View) -> View:

@@ -255,6 +255,11 @@ def meaning(claim: ClaimRecord) -> str:
 
 def _meaning(claim: ClaimRecord) -> str:
     verdict, reason = verdict_of(claim), reason_of(claim)
+    before = claim.get("baseline")
+    if verdict == "SURVIVED" and isinstance(before, dict) and before.get("exceeded"):
+        sure, more = confidence_percent(claim["confidence"]), before.get("more_runs") or 0
+        end = "did not" if before.get("decision") == "passed" else "leave it in doubt: the next changes decide"
+        return f"one audit at {sure} exceeded the claim; {more:,} more runs {end}"
     if verdict == "SURVIVED":
         words = NO_PROOF if lower(claim) > 0 or is_bounded(claim) else f"this audit tested little: {LITTLE}"
         if traced := _traced(claim):

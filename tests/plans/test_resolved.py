@@ -1,6 +1,5 @@
 """What is not said of a game: it is resolved field by field, and replayed as it was."""
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -12,7 +11,6 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.learners.catalogue.entries import entries
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.command_line.task_options import task_of
-from overclaim.reports.identity import mark
 
 DATA = Path(__file__).parents[1] / "data"
 #: What of a command is of the machine, not of the audit.
@@ -111,16 +109,3 @@ def test_a_plan_says_what_a_command_says(tmp_path):
     (tmp_path / "plan.toml").write_text('[[claims]]\ntarget = "asi-raman-talwar/batched-exp3"\nrounds = 4\n')
     (task,) = read_plan(tmp_path / "plan.toml").tasks
     assert game(task) == game(Task(target=task.target))
-
-
-def test_old_baselines_find_their_marks():
-    """Of 0.1.0, when no name had an example: the same games, said as they are said today."""
-    old = json.loads((DATA / "record-0.1.0.json").read_text())["claims"]
-    assert tuple(map(mark, old)) == MARKS
-    for claim in old:
-        defaults = entries()[claim["name"]].defaults
-        said = {"rounds": claim["rounds"], "arms": claim["arms"], "losses": claim["losses"]}
-        example = entries()[claim["name"]].example
-        parameters = {} if example is None else {key: defaults[key] for key in example.parameters}
-        task = replayed(Task(target=claim["name"], parameters=parameters, **said))
-        assert mark({**claim, "parameters": task.named_parameters(), "surface": task.surface}) == mark(claim)

@@ -215,7 +215,7 @@ def test_a_record_of_version_0_1_0_stays_readable(tmp_path, monkeypatch):
     assert {claim["method"] for claim in old["claims"]} == {"guess", "joint", "anytime"}
     assert refused(old) == ""
     assert overclaim("report", DATA / "record-0.1.0.json", "--html", "x.html").exit_code == 0
-    assert overclaim("accept", DATA / "record-0.1.0.json").exit_code == 0
+    assert overclaim("accept", DATA / "record-0.1.0.json").exit_code == 2  # it does not say what it asked
     for i in range(len(old["claims"])):
         assert f"claims[{i}].epsilon_lower" in refused(edited(old, i, ("epsilon_lower",), lambda bound: bound + 9))
         assert f"claims[{i}].p_value" in refused(edited(old, i, ("p_value",), lambda p: p / 2))

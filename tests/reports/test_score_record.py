@@ -8,7 +8,6 @@ import pytest
 
 from overclaim import GDP
 from overclaim.audit.plans.tasks import Task
-from overclaim.reports import baseline
 from overclaim.reports.consistency import check_consistent
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
@@ -128,15 +127,6 @@ def test_no_claim_has_more_than_eight_lines(record):
         assert claim["verdict"] == "FALSIFIED" or "Meaning" in labels
         assert max(map(len, lines[1:-1])) <= 120
         assert claim_lines(claim, quiet=True) == lines[0]
-
-
-def test_a_baseline_says_that_scores_are_not_played_again(record):
-    claims = copy.deepcopy(record["claims"])
-    found = baseline.compare(claims, record, alpha=0.01)["findings"]
-    assert {finding["kind"] for finding in found} == {"not compared"}
-    other = [{**copy.deepcopy(claim), "design": "independent"} for claim in claims[:1]]
-    kinds = {finding["kind"] for finding in baseline.compare(other, record, alpha=0.01)["findings"]}
-    assert {"new", "missing"} <= kinds
 
 
 def test_the_plugin_audits_scores(pytester):

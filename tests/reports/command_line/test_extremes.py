@@ -8,7 +8,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from overclaim.audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
-from overclaim.audit.statistics.events import Counts
 from overclaim.reports import baseline
 from overclaim.reports.formats import html, junit, markdown, sarif
 from overclaim.tests.support.command_line import error_lines, overclaim
@@ -147,19 +146,8 @@ def written(path, *claims):
 
 
 def test_a_baseline_without_delta_is_one_line(tmp_path):
-    with pytest.raises(ValueError, match=r"cannot be compared: claims\[0\] has no claimed.delta"):
+    with pytest.raises(ValueError, match=r"cannot be compared: claims\[0\] has no question, claimed.delta"):
         baseline.read_baseline(written(tmp_path / "base.json", claim()))
-
-
-@pytest.mark.parametrize("guesses", [10**9, 10**14, 2**53 - 1])
-@pytest.mark.parametrize("delta", [0.0, 0.1])
-def test_many_guesses_are_compared_at_once(guesses, delta):
-    """A share of 0.6 after one of 0.5 is a regression, and so many guesses of one share are none."""
-    old, new = (
-        Counts(guesses, guesses // 2, right, guesses // 2 - right) for right in (guesses // 4, guesses * 3 // 10)
-    )
-    assert baseline.regression_p_value(new, old, epsilon=1.0, delta=delta) < 1e-90
-    assert baseline.regression_p_value(old, old, epsilon=1.0, delta=delta) > 0.5
 
 
 @pytest.mark.parametrize("upper", [0, 20])

@@ -1,0 +1,141 @@
+"""What got past the gate, one test each: a claim edited a little, scores that tell more, a plan that is not named."""
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overclaim.audit.execution.execution import Budget
+from overclaim.audit.plans.plan import read_plan
+from overclaim.audit.plans.tasks import Task
+from overclaim.reports.baseline import compare
+from overclaim.reports.command_line.comparing import Gate
+from overclaim.reports.record import claim_record, run_record
+from overclaim.reports.status import status_of
+from overclaim.tests.support.command_line import overclaim, refused
+
+NOISY = "def count(data, rng):\n    return len(data) + rng.laplace(scale=1.0)\n"
+
+
+def audited(runs=2000, left=("a", "b"), **claimed):
+    """Return the record of one audit, without the event that a run keeps."""
+    task = Task(target="noisy.py:count", left=list(left), right=["a"], budget=Budget(runs=runs), **claimed)
+    prepared = task.prepare()
+    return claim_record(prepared, prepared.audit())
+
+
+@pytest.fixture(scope="module")
+def accepted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("accepted")
+    (folder / "noisy.py").write_text(NOISY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield audited(epsilon=1.0, delta=1e-5)
+
+
+@pytest.mark.slow(reason="an audit for each")
+@pytest.mark.parametrize(
+    ("edited", "field"),
+    [
+        ({"epsilon": 0.999, "delta": 1e-5, "runs": 200}, "runs"),
+        ({"gdp": 3.0}, "measure"),
+        ({"epsilon": 1.0, "delta": 1e-5, "left": ("a", "b", "c")}, "given"),
+        ({"epsilon": 1.0, "delta": 1e-5, "neighbours": "add-remove"}, "neighbours"),
+        ({"epsilon": 1.0, "delta": 1e-5, "expected": "falsified"}, "expected"),
+        ({"epsilon": 1.0, "delta": 1e-5, "untested": "allowed"}, "untested"),
+    ],
+)
+def test_a_claim_that_was_edited_a_little_is_red_and_says_what_changed(accepted, edited, field):
+    from overclaim.mechanisms.measures.gaussian_dp import GDP
+
+    if "gdp" in edited:
+        edited = {"measure": GDP(edited["gdp"])}
+    record = run_record([audited(**edited)], seed=0, alpha=0.01, command="")
+    record["baseline"] = compare(record["claims"], {"claims": [accepted]})
+    assert status_of(record).name in ("CHANGED", "FALSE")
+    (finding,) = record["baseline"]["findings"]
+    assert (finding["kind"], field in finding["message"]) == ("changed", True)
+
+
+def test_a_smaller_delta_and_more_runs_are_the_same_claim(accepted):
+    """Delta 9.999e-6 was "Not compared", and passed."""
+    stricter = copy.deepcopy(accepted)
+    stricter["question"]["measure"]["delta"] = 9.999e-6
+    stricter["question"]["runs"] *= 10
+    assert compare([stricter], {"claims": [accepted]})["findings"] == []
+
+
+def test_a_claim_that_was_added_is_red_and_changes_no_other(accepted):
+    added = copy.deepcopy(accepted)
+    added["question"]["target"] = added["name"] = "noisy.py:other"
+    found = compare([copy.deepcopy(accepted), added], {"claims": [accepted]})
+    assert [(f["kind"], f["name"]) for f in found["findings"]] == [("new", "noisy.py:other")]
+
+
+def of_scores(shift, seed, path):
+    rng = np.random.default_rng(seed)
+    included = rng.random(5000) < 0.5
+    rows = zip(rng.normal(shift * included), included.astype(int), strict=True)
+    path.write_text("score,included\n" + "".join(f"{score},{coin}\n" for score, coin in rows))
+    prepared = Task(target=path.name, scores=str(path), design="one-run", epsilon=8.0).prepare()
+    return claim_record(prepared, prepared.audit())
+
+
+def test_scores_that_tell_more_are_worse_and_others_of_the_same_law_are_not(tmp_path):
+    """A shift of 2.5 for one of 1.0, of 5,000 canaries: scores were never compared."""
+    old = of_scores(1.0, 0, tmp_path / "scores.csv")
+    for shift, kinds in ((2.5, ["worse"]), (1.0, []), (0.5, [])):
+        new = of_scores(shift, 1, tmp_path / "scores.csv")
+        found = compare([new], {"claims": [old]})["findings"]
+        assert [finding["kind"] for finding in found] == kinds
+    few = of_scores(1.0, 1, tmp_path / "scores.csv")
+    few["question"]["canaries"] = 4000
+    assert [f["kind"] for f in compare([few], {"claims": [old]})["findings"]] == ["changed"]
+
+
+def test_without_a_plan_nothing_is_audited_and_the_hints_say_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = overclaim("run")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "no plan is named, and there is no overclaim.toml here" in done.stderr
+    assert "overclaim init" in done.stderr
+    assert "--catalogue" in done.stderr
+    refused(overclaim("run", "--seed", 1), "--seed is for --catalogue and --libraries")
+    refused(overclaim("run", "--catalogue", "--libraries"), "--catalogue")
+    Path("overclaim.toml").write_text("claims = 3\n")
+    assert "this audits overclaim.toml, which lies here" in overclaim("run").stderr
+    refused(overclaim("run", "overclaim.toml", "--catalogue"), "a plan has its own seed and claims")
+
+
+PLAN = '[[claims]]\ntarget = "noisy.py:count"\nepsilon = 1\nleft = [1]\nright = [0]\n'
+
+
+def gate(folder, *files):
+    """Return what a plan is drawn by beside a baseline whose claims read some files."""
+    base = {"schema": 1, "alpha": 0.01, "claims": [], "audited": {"files": dict.fromkeys(files, "")}}
+    (folder / "base.json").write_text(json.dumps(base))
+    return base
+
+
+@pytest.mark.parametrize("edited", ["noisy.py", "helper.py", "data.json", None])
+def test_draws_are_new_for_each_change_of_what_a_claim_read(tmp_path, monkeypatch, edited):
+    """The same code draws the same: no re-run adds or clears evidence."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noisy.py").write_text("import helper\n" + NOISY)
+    (tmp_path / "helper.py").write_text("A = 1\n")
+    (tmp_path / "data.json").write_text("{}")
+    (tmp_path / "overclaim.toml").write_text(PLAN * 2)
+    base = gate(tmp_path, "noisy.py", "data.json")
+    plan = read_plan(Path("overclaim.toml"))
+
+    def seeds():
+        return [task.budget.seed for task in Gate.of(Path("base.json"), base, plan).fresh(plan).tasks]
+
+    first = seeds()
+    assert len(set(first)) == 2
+    if edited is not None:
+        with open(edited, "a") as file:
+            file.write("\n")
+    assert (seeds() == first) == (edited is None)
