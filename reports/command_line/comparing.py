@@ -35,6 +35,7 @@ class Gate:
     file : Path
     base : dict
     digest : str
+        The hash of what was accepted: draws are keyed by it, not by the time of day.
     change : str
         The hash of what the plan's targets are made of, of the files that accepted claims read, and of the versions.
     """
@@ -49,14 +50,15 @@ class Gate:
         """Hash what a baseline is compared with."""
         from ...audit.execution.provenance import digest_with_imports, hashes_now
         from ...audit.plans.ledger import versions
-        from ..baseline import digest
         from ..history import History
 
         known = {name for change in History.beside(file).changes for name in change.read}
         known |= files_of(base).keys()
         places = sorted({task.target.rpartition(":")[0] for task in plan.tasks if not task.of_scores} - {""})
         facts = [{place: digest_with_imports(place) for place in places}, hashes_now(known), versions(plan)]
-        return cls(file, base, digest(base), _hash(facts))
+        return cls(
+            file, base, _hash([[claim["question"], claim["accepted"]] for claim in base["claims"]]), _hash(facts)
+        )
 
     def fresh(self, plan: Plan) -> Plan:
         """Return a plan whose claims draw anew for each change; the plan's own seed is mixed in."""
