@@ -164,7 +164,7 @@ class History:
 
     def add(self, changes: Sequence[Change]) -> None:
         """Append changes that no other run has added meanwhile; one run at a time does."""
-        with alone(self.path.with_name(f".{self.path.name}.lock")):
+        with alone(self.path.with_name(f".{self.path.name}.adding")):  # to write has a lock of its own
             now = History.beside(self.path)
             known = {(change.claim, change.change) for change in now.changes}
             added = [one for one in changes if (one.claim, one.change) not in known]
