@@ -105,8 +105,7 @@ def test_a_perfect_attack_certifies_more_from_so_many_runs_on():
         ({"regret": [{"verdict": "UNDECIDED"} | MINE]}, UNDERPOWERED),
         ({"regret": [{"verdict": "VACUOUS"} | MINE], "claims": [claimed("SURVIVED")]}, UNDERPOWERED),
         ({"regret": None, "baseline": None, "claims": [claimed("SURVIVED")]}, OK),
-        ({"claims": [claimed("SURVIVED")], "baseline": {"findings": [{"kind": "new", "fails": False}]}}, OK),
-        ({"claims": [claimed("SURVIVED")], "baseline": {"findings": [{"kind": "new", "fails": True}]}}, FALSIFIED),
+        ({"claims": [claimed("SURVIVED")], "baseline": {"findings": []}}, OK),
         *(
             ({"claims": [claimed("SURVIVED")], "baseline": {"findings": [{"kind": kind}]}}, FALSIFIED)
             for kind in reading.FAILING
