@@ -11,7 +11,7 @@ from ..record_types import RareJson
 
 @dataclass(frozen=True)
 class Rare:
-    """An output that one input alone gives, found with stretched noise.
+    """Outputs that name one input, found with stretched noise, and never seen in ordinary runs on the other.
 
     Attributes
     ----------
@@ -20,9 +20,9 @@ class Rare:
     place : str
         FILE:LINE of the draw that decides it.
     runs : int or None
-        How many counted runs certify it; None where no affordable number does.
+        How many counted runs certify it, if the other input never shows it; None where no affordable number does.
     input : {"left", "right"}
-        The input that gives it.
+        The input that is named.
     """
 
     probability: float
@@ -41,7 +41,7 @@ class Rare:
 def rare_words(rare: RareJson) -> str:
     """Return what a record's `rare` says: the input, about how often, the line, and the runs that certify it."""
     return (
-        f"the {rare['input']} input gives outputs that the other never gives, with probability about "
+        f"stretched noise shows outputs that name the {rare['input']} input, with probability about "
         f"{rare['probability']:.1g} ({rare['place']}); {_runs_words(rare['runs'])}"
     )
 
@@ -54,5 +54,5 @@ def rounded_up(runs: int) -> int:
 
 def _runs_words(runs: int | None) -> str:
     if runs is None:
-        return "no affordable number of runs certifies it"
-    return f"about {rounded_up(runs):,} runs certify it"
+        return "no affordable number of runs certifies them"
+    return f"to certify them takes about {rounded_up(runs):,} runs, or more"

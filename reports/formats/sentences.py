@@ -379,7 +379,7 @@ def next_step(claim: ClaimRecord) -> str:
         return "try more runs" if is_exceeded(claim) else _more_power(claim, others)
     if reason == RARE:
         runs = claim["rare"]["runs"]
-        return "" if runs is None else f"--runs {rounded_up(2 * runs)}, which certify it"
+        return "" if runs is None else f"--runs {rounded_up(2 * runs)}"
     if reason == UNMEASURED:
         return "--weaken NAME names the parameter that sets the noise; or try more runs"
     nothing = verdict == "SURVIVED" and lower(claim) == 0 and not is_bounded(claim)
