@@ -108,7 +108,7 @@ def test_every_format_shows_scores(record):
     page, text = render(record), markdown(record)
     assert page.count("<b>ROC curve of the scores</b>") == 2
     assert "200 canaries" in page
-    assert "a fair coin for each canary" in page
+    assert "an independent fair coin for each canary" in page
     assert "or by the scores of canaries, if what its card assumes holds." in page
     assert "c.npy" in text
     assert 'name="c.npy epsilon 1 (one-run scores)"' in junit(record)
@@ -153,6 +153,6 @@ def test_the_plugin_audits_scores(pytester):
             "FALSIFIED  scores: claimed epsilon 1; epsilon is at least * (99% confidence)",
             'Evidence    the attack finds "included" with true-positive rate *% at false-positive rate *',
             "Canaries    400 canaries in one training, * of them included",
-            "Assumes     a fair coin for each canary; *",
+            "Assumes     an independent fair coin for each canary (no fixed number in, no pairs); *",
         ]
     )
