@@ -49,7 +49,7 @@ def claim_record(
     No choice behind it hangs on the last bits of a float, unless it is `platform_dependent`: then the floating-point
     arithmetic of the machine is what was attacked.
     """
-    task, claim, certificate = prepared.task, result.claim, result.certificate
+    task, certificate = prepared.task, result.certificate
     extras = Extras(list(result.missing))
     traced, drawn = (wanted and result.canaries is None for wanted in (with_trace, with_evidence))
     traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if traced else {}
@@ -58,15 +58,7 @@ def claim_record(
     result = replace(result, upper=upper)
     exact, known = facts_of(prepared, result, extras, figures=drawn)
     record: ClaimRecord = {
-        "name": task.target,
-        "calibration": prepared.setting.calibration if prepared.setting else None,
-        "surface": claim.surface,
-        **relations_of(prepared, result),
-        "losses": claim.losses,
-        "rounds": prepared.rounds,
-        "arms": getattr(prepared.target, "arms", None),
-        "mechanism": prepared.is_mechanism,
-        "parameters": {name: parameter(value) for name, value in task.named_parameters().items()},
+        **game_of(prepared, result),
         **promise,
         **known,
         "verdict": result.verdict.value,
@@ -100,6 +92,21 @@ def claim_record(
     }
     record["question"] = question_of(task, record)
     return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if drawn else {}))
+
+
+def game_of(prepared: Prepared, result: Result) -> ClaimRecord:
+    """Return what is played: the target and its game."""
+    return {
+        "name": prepared.task.target,
+        "calibration": prepared.setting.calibration if prepared.setting else None,
+        "surface": result.claim.surface,
+        **relations_of(prepared, result),
+        "losses": result.claim.losses,
+        "rounds": prepared.rounds,
+        "arms": getattr(prepared.target, "arms", None),
+        "mechanism": prepared.is_mechanism,
+        "parameters": {name: parameter(value) for name, value in prepared.task.named_parameters().items()},
+    }
 
 
 def is_published(prepared: Prepared) -> bool:

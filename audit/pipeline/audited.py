@@ -102,12 +102,12 @@ def audited(
             searched = search_inputs(audit, setup.space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
     certified = _certified(audit, options, given, shown)
-    found: dict[str, Any] = {
-        "searched": searched,
-        "outputs_digest": digest_of(certified.blocks),
-        "pair_given": setup.pair_given,
-    }
-    result = replace(conclude(audit, certified, began), **found)
+    result = replace(
+        conclude(audit, certified, began),
+        searched=searched,
+        outputs_digest=digest_of(certified.blocks),
+        pair_given=setup.pair_given,
+    )
     falsified = result.verdict is Verdict.FALSIFIED
     if searched is not None:
         searched.check(name_of(audit.mechanism), falsified=falsified)

@@ -244,14 +244,7 @@ def run(
     if resume and restart:
         raise exclude("--resume", "--restart", "one goes on with an interrupted run, the other removes it")
     base = None if baseline_file is None else read_baseline(baseline_file)
-    asked = {"--catalogue": catalogue, "--libraries": libraries}
-    given = [name for name, on in {**asked, "--seed": seed is not None}.items() if on]
-    if plan_file is not None and given:
-        raise exclude(" and ".join(given), "a plan", "a plan has its own seed and claims")
-    if catalogue and libraries:
-        raise exclude("--catalogue", "--libraries")
-    if given == ["--seed"]:
-        raise hinted(ValueError("--seed is for --catalogue and --libraries"), "a plan has its own seed")
+    _check_source(plan_file, catalogue=catalogue, libraries=libraries, seed=seed)
     plan_file = _plan_file(plan_file, ours=catalogue or libraries)
     plan = _plan(plan_file, seed, libraries=libraries, blind_spots=blind_spots)
     gate = None if baseline_file is None or base is None else Gate.of(baseline_file, base, plan)
@@ -273,6 +266,18 @@ def run(
     else:
         say(run_lines(record, files=files, verbose=verbose, quiet=quiet), styled=True)
     return status_of(record).code
+
+
+def _check_source(plan_file: Path | None, *, catalogue: bool, libraries: bool, seed: int | None) -> None:
+    """Raise ValueError for several sources of claims, or a seed for a plan, which has its own."""
+    asked = {"--catalogue": catalogue, "--libraries": libraries, "--seed": seed is not None}
+    given = [name for name, on in asked.items() if on]
+    if plan_file is not None and given:
+        raise exclude(" and ".join(given), "a plan", "a plan has its own seed and claims")
+    if catalogue and libraries:
+        raise exclude("--catalogue", "--libraries")
+    if given == ["--seed"]:
+        raise hinted(ValueError("--seed is for --catalogue and --libraries"), "a plan has its own seed")
 
 
 def _plan_file(plan_file: Path | None, *, ours: bool) -> Path | None:
