@@ -116,11 +116,8 @@ def audited(
             setup.check_late()
         return result
     if setup.space is not None and given.shrink and falsified:
-        from .shrink_inputs import shrink_inputs
-
         with shown("simplifying inputs"):
-            shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, setup.space, result))
-        result = replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
+            result = _with_shrunk(audit, setup.space, result)
     with shown("last checks" if given.power is None or result.final else "power test"):
         result = with_blind_spot(audit, audit.target, result, setup.weakening, given.power)
         result = with_remarks(audit, result, certified.choice)
@@ -129,6 +126,14 @@ def audited(
         result = replace(result, exact=exact, missing=(*result.missing, *missing))
     told: Result = audit.told(with_paired_runs(audit, result, certified.choice))
     return told
+
+
+def _with_shrunk(audit: Any, space: Any, result: Result) -> Result:
+    """Return a result with its simplest inputs, or why they are missing."""
+    from .shrink_inputs import shrink_inputs
+
+    shrunk, missing = extra_or_reason("shrunk inputs", partial(shrink_inputs, audit, space, result))
+    return replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
 
 
 def _certified(audit: Any, options: Any, given: Given, shown: Callable[[str], AbstractContextManager[None]]) -> Any:
