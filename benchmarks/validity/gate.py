@@ -15,7 +15,6 @@ import math
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from overclaim.reports.command_line.cli import ENVIRONMENT
 
@@ -168,7 +167,7 @@ def main() -> int:
         ]
     )
     if options.histories >= 40:
-        (Path(__file__).parents[1] / "results" / "gate.md").write_text(text, encoding="utf-8")
+        tables.write_page("gate", text)
     return int(failed)
 
 

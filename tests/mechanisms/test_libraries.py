@@ -100,7 +100,8 @@ def test_what_is_not_installed_is_skipped_and_said_to_be(monkeypatch, tmp_path):
     assert {task.target.split("/")[1] for task in plan.tasks} == {"river"}
     monkeypatch.setattr("overclaim.audit.plans.plan.libraries_plan", lambda *_: replace(plan, tasks=()))
     done = overclaim("run", "--libraries", "--out", tmp_path)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 2, done.output
+    assert done.stdout.splitlines()[-1] == "NOT AUDITED  No claim was audited (exit code 2)"
     pydp = sum(name.startswith("libraries/pydp/") for name, _ in plan.skipped)
     assert f"  libraries/pydp: {pydp} of its entries: python-dp 1.1.5 is not installed" in done.stdout
     assert f"; {len(plan.skipped)} skipped, of which nothing is known" in done.stdout

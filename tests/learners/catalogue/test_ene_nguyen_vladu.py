@@ -12,7 +12,7 @@ from overclaim.audit.spaces.loss_choices import alphabet_of
 from overclaim.learners.catalogue import ene_nguyen_vladu
 from overclaim.learners.entry import Setting
 from overclaim.learners.leaders.doubling import Doubling
-from overclaim.learners.leaders.private_bandit import SMALL, NoisyOco, PrivateBandit, conditional_gradient
+from overclaim.learners.leaders.private_bandit import MIN_RUNS, NoisyOco, PrivateBandit, conditional_gradient
 from overclaim.learners.problems.combinatorial import Paths, SpanningTrees
 from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear, Quadratic
@@ -54,7 +54,7 @@ def test_conditional_gradient_is_as_precise_as_asked(domain):
 )
 def test_conditional_gradient_of_a_run_does_not_depend_on_the_others(domain):
     """Most have arrived when few still move, so those are looked at with all others and by themselves."""
-    runs = 6 * SMALL
+    runs = 6 * MIN_RUNS
     linear = np.random.default_rng(0).normal(size=(3, runs)) * np.geomspace(0.01, 3, runs)
     together = conditional_gradient(domain, linear, 0.1)
     for run in range(0, runs, 71):

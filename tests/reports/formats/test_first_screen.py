@@ -75,7 +75,7 @@ def test_the_chance_is_of_privacy_claims_where_regret_is_audited_too():
     assert _error_rate({**RECORD, "regret": [row], "ledger_of_tests": holm}, 5).endswith(said)
     assert "any true claim false" in _error_rate({**RECORD, "regret": [], "ledger_of_tests": holm}, 5)
     assert "at most 1% that this run calls any true privacy claim false" in "".join(
-        _ending({**RECORD, "regret": [row], "ledger_of_tests": holm}, 0, "")
+        _ending({**RECORD, "regret": [row], "ledger_of_tests": holm}, "")
     )
 
 
@@ -93,15 +93,15 @@ def test_each_question_has_its_answer():
         ("Crash in my.py", "crashed", "my.py:Crash raised ValueError: no (my.py:16)"),
     ]
     assert first["rows"][0]["source"] == "plan.toml:2"
-    assert first["limits"][:2] == ["1 claim: too few runs", "the power of 2 audits (--weaken)"]
+    assert first["limits"][:2] == ["1 claim: too few runs", "the power of 2 audits"]
     assert len(first["limits"]) <= 5
 
 
 def test_what_changed_since_the_last_audit_is_told():
-    finding = {"kind": "regression", "name": "noisy.py:count", "message": "epsilon is at least 1.83, was 1.2"}
+    finding = {"kind": "worse", "name": "noisy.py:count", "message": "epsilon is at least 1.83, was 1.2"}
     worse = screen(baseline={"findings": [finding]})
     assert worse["since"] == ["worse: noisy.py:count: epsilon is at least 1.83, was 1.2"]
-    assert screen(baseline={"findings": []})["since"] == ["nothing became worse, and no claim was weakened or dropped"]
+    assert screen(baseline={"findings": []})["since"] == ["nothing became worse, and no claim was changed or dropped"]
 
 
 def test_of_many_claims_the_false_ones_are_shown_and_all_others_are_a_link_away():

@@ -294,12 +294,13 @@ def test_what_fails_a_run_without_being_expected_is_said_to_be_a_surprise(record
 
 
 def test_findings_against_a_baseline_are_in_every_output(record):
-    finding = {"kind": "regression", "name": "mine.py:Parrot", "message": "worse"}
-    record["baseline"] = {"findings": [finding, {**finding, "kind": "new"}]}
-    assert len(check_junit(junit(record)).findall("testsuite/testcase/failure")) == 3
+    finding = {"kind": "worse", "name": "mine.py:Parrot", "message": "worse"}
+    before = len(check_junit(junit(record)).findall("testsuite/testcase/failure"))
+    record["baseline"] = {"findings": [finding, {**finding, "kind": "new"}, {**finding, "kind": "more certified"}]}
+    assert len(check_junit(junit(record)).findall("testsuite/testcase/failure")) == before + 2
     log = check_sarif(sarif(record))
     levels = [r["level"] for r in log["runs"][0]["results"] if r["ruleId"] == "baseline"]
-    assert levels == ["error", "note"]
+    assert levels == ["error", "error", "note"]
 
 
 def foreign(text):
@@ -313,7 +314,7 @@ def foreign(text):
     return {
         "schema": 1, "claims": [claim, {**claim, "where": {"file": f"/{text}", "line": 1}}],
         "errors": [{"kind": "crashed", "name": f"{text}.py:X", "message": text, "replay": text}],
-        "baseline": {"findings": [{"kind": "regression", "name": text, "message": text}]},
+        "baseline": {"findings": [{"kind": "worse", "name": text, "message": text}]},
         "created": "2026-01-01T00:00:00+00:00", "overclaim": "0.1.0", "seed": 0, "alpha": 0.01, "command": text,
     }  # fmt: skip
 
