@@ -19,13 +19,15 @@ from overclaim.tests.support.command_line import error_lines, overclaim
 LONG, LOOP, FOLDER, BELOW, NULL = "x" * 300, "loop", "folder", "file/below", "nu\0ll"
 #: Each takes the name where NAME stands, for something that is read or written; a folder is no trouble for --out.
 READ = ["run NAME", "run --baseline NAME", "accept NAME", "report NAME --html x.html", "check exp3 --pair NAME"]
-WRITTEN = ["init NAME", "accept record.json --baseline NAME", "run --out NAME"]
+WRITTEN = ["init NAME", "accept record.json --baseline NAME", "run --catalogue --out NAME"]
 WRITTEN += [f"report record.json --{kind} NAME" for kind in ("html", "markdown", "junit", "sarif")]
 
 #: The least that a baseline needs.
+COUNTED = {"method": "guess", "counts": {"right": 60, "guesses": 80, "runs": 100}}
 AUDITED = {
     "name": "x", "claimed": {"epsilon": 1.0, "delta": 0.0}, "verdict": "SURVIVED", "epsilon_lower": 0.5, "runs": 100,
-    "method": "guess", "counts": {"right": 60, "guesses": 80, "runs": 100}, "replay": "overclaim check x",
+    "question": {"target": "x", "measure": {"kind": "approximate", "epsilon": 1.0, "delta": 0.0}, "runs": 100},
+    "replay": "overclaim check x", "accepted": {"frozen": {"kind": "outcomes"}, "pair": {}, **COUNTED}, **COUNTED,
 }  # fmt: skip
 
 
@@ -52,7 +54,7 @@ def refused(words, name):
 )
 @pytest.mark.parametrize("words", [*READ, *WRITTEN])
 def test_names_that_cannot_be(folder, words, name):
-    if (words, name) == ("run --out NAME", FOLDER):
+    if (words, name) == ("run --catalogue --out NAME", FOLDER):
         pytest.skip("a folder is what it takes")
     before = sorted(path.name for path in folder.iterdir())
     refused(words, name)

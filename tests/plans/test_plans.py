@@ -132,19 +132,22 @@ def test_init_writes_a_plan_that_runs(tmp_path, monkeypatch):
 
 
 def test_a_plan_that_is_not_named_is_not_passed_over_without_a_word(tmp_path, monkeypatch):
-    """A hook with arguments of its own and no plan among them audits the catalogue."""
+    """A hook with arguments of its own and no plan among them audits the one that lies here."""
 
     def catalogue(seed):
         raise ValueError("the catalogue is audited")
 
     monkeypatch.setattr("overclaim.audit.plans.plan.literature", catalogue)
     monkeypatch.chdir(tmp_path)
-    assert "overclaim.toml" not in overclaim("run", "--jobs", 1).stderr
+    refused(overclaim("run", "--jobs", 1), "no plan is named, and there is no overclaim.toml here")
     (tmp_path / "overclaim.toml").touch()
     done = overclaim("run", "--jobs", 1)
-    assert "this audits the catalogue, and not overclaim.toml, which lies here" in done.stderr
+    assert done.exit_code == 2
+    assert "this audits overclaim.toml, which lies here" in done.stderr
+    assert "a [[claims]] table is missing" in done.stderr
+    done = overclaim("run", "--catalogue", "--jobs", 1, "--seed", 0)
     assert "the catalogue is audited" in done.stderr
-    assert "overclaim.toml" not in overclaim("run", "--jobs", 1, "--seed", 0).stderr
+    assert "overclaim.toml" not in done.stderr
 
 
 def test_every_commented_key_of_the_example_is_allowed():

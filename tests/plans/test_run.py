@@ -33,8 +33,11 @@ def test_run_writes_a_record_and_a_report(tmp_path):
 
 
 def test_the_same_record_for_any_number_of_workers(tmp_path):
+    """With a power test: other processes make one by default, and this one by what is asked alone."""
+    plan = PLAN.replace('expect = "survived"', 'expect = "survived"\npower = 3')
+
     def claims(jobs):
-        result = run_plan(tmp_path, PLAN, "--json") if jobs == 1 else None
+        result = run_plan(tmp_path, plan, "--json") if jobs == 1 else None
         if result is None:
             result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path / "two", "--jobs", jobs, "--json")
         return [{k: v for k, v in claim.items() if k != "seconds"} for claim in json.loads(result.stdout)["claims"]]
@@ -154,7 +157,7 @@ def test_plans_that_are_none(tmp_path):
 
 def test_an_unwritable_output_is_found_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
-    refused(overclaim("run", "--out", tmp_path / "file" / "out"), "cannot write")
+    refused(overclaim("run", "--catalogue", "--out", tmp_path / "file" / "out"), "cannot write")
 
 
 @pytest.mark.few(1)

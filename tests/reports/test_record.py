@@ -120,9 +120,9 @@ def test_a_record_with_too_little_is_no_baseline(tmp_path):
         '{"schema": 1, "claims": [{"name": "a", "claimed": {"epsilon": 1}, "verdict": "SURVIVED"}]}'
     )
     (tmp_path / "plan.toml").write_text(PLAN)
-    missing = "claims[0] has no epsilon_lower, method, counts, runs, replay, claimed.delta, counts.right, counts.runs"
+    missing = "epsilon_lower, method, counts, runs, replay, question, claimed.delta, counts.right, counts.runs"
     for words in (("accept",), ("run", tmp_path / "plan.toml", "--baseline")):
-        refused(overclaim(*words, tmp_path / "least.json"), missing)
+        refused(overclaim(*words, tmp_path / "least.json"), f"claims[0] has no {missing}")
 
 
 def test_a_fault_of_ours_is_no_bad_input(tmp_path, monkeypatch):
