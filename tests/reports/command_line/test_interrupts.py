@@ -294,14 +294,16 @@ def compared(folder, *more, program=("-m", "overclaim"), **named):
     return subprocess.run(words, **pipes, env=os.environ | named, preexec_fn=hears_ctrl_c)
 
 
-@pytest.fixture(scope="module")
-def accepted(tmp_path_factory):
-    """Return a folder with a plan of one claim, and the record to compare with."""
-    folder = tmp_path_factory.mktemp("accepted")
+@pytest.fixture
+def accepted(tmp_path):
+    """Return a folder with a plan of one claim, and the baseline to compare with: what a history has is not played."""
+    folder = tmp_path
     (folder / "mine.py").write_text(PRESSES)
     claim = '[[claims]]\ntarget = "mine.py:count"\nepsilon = 1.0\nleft = ["a", "b"]\nright = ["a"]\nruns = 400\n'
     (folder / "plan.toml").write_text(claim)
     assert compared(folder, "--out", "base").returncode in (0, 3)
+    words = [sys.executable, "-m", "overclaim", "accept", "base/record.json", "--baseline", "base.json"]
+    subprocess.run(words, cwd=folder, check=True, capture_output=True)
     return folder
 
 
@@ -309,7 +311,7 @@ def accepted(tmp_path_factory):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_the_end_of_a_comparison_with_a_baseline_is_no_crash_of_the_target(accepted, end):
     """It was recorded as one, "the target raised KeyboardInterrupt", and the ledger was gone."""
-    against = ("--out", end.name, "--baseline", "base/record.json")
+    against = ("--out", end.name, "--baseline", "base.json")
     ended = compared(accepted, *against, program=("-c", FIRST), PRESSED=str(int(end)))
     assert ended.returncode == 128 + end, ended.stderr
     *_, kept, last = ended.stderr.splitlines()  # behind the claims that are finished
