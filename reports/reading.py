@@ -29,6 +29,8 @@ from .sanitise import visible
 _DEFAULTS = defaults_of(ClaimRecord)
 #: What fails a run of what is found against a baseline; other findings are remarks.
 FAILING = (WORSE := "worse", "changed", "missing", "new")
+#: What else did in records of before; they are read as they were.
+_FAILED = ("regression", "weakened", "lost power")
 #: Relations of data whose word says what they are.
 _PLAIN = ("replace", "add-remove")
 #: The two kinds of canaries.
@@ -307,7 +309,7 @@ def failing_bounds(record: RunRecord) -> list[RegretJson]:
 
 def is_failing(finding: Said) -> bool:
     """Tell whether what was found against a baseline fails a run."""
-    return finding["kind"] in FAILING or bool(finding.get("fails"))
+    return finding["kind"] in (*FAILING, *_FAILED) or bool(finding.get("fails"))
 
 
 def symbol(claim: ClaimRecord) -> str:
