@@ -79,7 +79,7 @@ def folder(tmp_path, monkeypatch):
 
 def check(target, *words, left=None, right=None):
     sides = [] if left is None else ["--left", json.dumps(left), "--right", json.dumps(right)]
-    words = ["check", f"games.py:{target}", "--epsilon", 1, "--runs", 1000, "--jobs", 1, *sides, *words]
+    words = ["check", f"games.py:{target}", "--epsilon", 1, "--runs", 4000, "--jobs", 1, *sides, *words]
     return CliRunner().invoke(main, [str(word) for word in words])
 
 

@@ -213,14 +213,14 @@ def test_json_is_one_claim_and_a_picture_is_a_file(files):
 @pytest.mark.parametrize(
     ("name", "code", "line"),
     [
-        ("sound", 0, "SURVIVED  train.py:sound: claimed epsilon 4; epsilon is at least"),
-        ("broken", 1, "FALSIFIED  train.py:broken: claimed epsilon 4; epsilon is at least"),
+        ("sound", 0, "SURVIVED  train.py:sound: claimed epsilon 3; epsilon is at least"),
+        ("broken", 1, "FALSIFIED  train.py:broken: claimed epsilon 3; epsilon is at least"),
         ("raises", 4, "overclaim: error: train.py:raises raised ValueError: loss is nan"),
         ("short", 4, "overclaim: error: short must return 800 scores, one for each canary, got (799,)"),
     ],
 )
 def test_a_training_is_a_target(files, name, code, line):
-    run = overclaim("check", f"train.py:{name}", "--canaries", 800, "--epsilon", 4, "--jobs", 1, "--plot", "roc.svg")
+    run = overclaim("check", f"train.py:{name}", "--canaries", 800, "--epsilon", 3, "--jobs", 1, "--plot", "roc.svg")
     assert run.exit_code == code
     assert (files / "roc.svg").exists() == (code < 2)
     assert run.output.startswith(line)
