@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from ...audit.plans.paths import check_distinct, exists
+from ...audit.plans.paths import check_distinct, check_output, exists
 from ..status import claims_text
 from .comparing import files_of
 from .console import Once, own_process, playing_command, say
@@ -42,6 +42,7 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
 
     path = baseline_file or baseline.DEFAULT
     check_distinct({"the record": record_file, "--baseline": path})
+    check_output(path)
     record = baseline.read_comparable(record_file)
     if record["errors"]:
         raise ValueError(f"{str(record_file)!r} has claims that were not audited: {record['errors'][0]['message']}")
