@@ -140,6 +140,13 @@ def records_or_whole(data: object) -> Records:
         return _Single(data)
 
 
+def _key_and_value(record: Any) -> tuple[Any, Any]:
+    """Return a dictionary's record; raise UnfitError for one of data of another kind."""
+    if not isinstance(record, tuple) or len(record) != 2:
+        raise UnfitError("a record that is no key and value does not fit the dictionary")
+    return record
+
+
 def _check_no_table(parts: Collection[object]) -> None:
     """Raise UnfitError where data that was no table would be one, whose records are others."""
     if all(map(_is_rows, parts)):
@@ -287,9 +294,7 @@ class _Keyed(Records):
         return dict(self.items[i] for i in indices)
 
     def put(self, index: int, record: Any) -> object:
-        if not isinstance(record, tuple) or len(record) != 2:
-            raise UnfitError("a record that is no key and value does not fit the dictionary")
-        key, value = record
+        key, value = _key_and_value(record)
         if key != self.items[index][0] and key in self.data:
             raise UnfitError(f"the key {key!r} is there already")
         new_data = dict((key, value) if i == index else item for i, item in enumerate(self.items))
@@ -298,9 +303,10 @@ class _Keyed(Records):
 
     def replaced(self, record: Any, other: Any) -> Any:
         """Return the item with the value of another, which none of this data set's has: its key names the record."""
-        if other[0] != record[0] and other[0] in self.data:
-            raise UnfitError(f"the key {other[0]!r} is there already")
-        return record[0], other[1]
+        key, value = _key_and_value(other)
+        if key != record[0] and key in self.data:
+            raise UnfitError(f"the key {key!r} is there already")
+        return record[0], value
 
     def zeroed(self, record: Any) -> Any:
         """Return the item with its value as zero."""
@@ -312,7 +318,7 @@ class _Keyed(Records):
 
     def with_feature(self, record: Any, feature: int, other: Any) -> Any:
         """Return the item with one feature of another's value."""
-        return record[0], with_feature(record[1], feature, other[1])
+        return record[0], with_feature(record[1], feature, _key_and_value(other)[1])
 
 
 class _Single(Records):

@@ -191,9 +191,9 @@ def test_an_entry_is_audited_where_its_library_is(name, library):
     for seed in range(3):
         prepared = Task(target=name).prepare()
         done = overclaim("check", name, "--runs", 1500, "--seed", seed, "--jobs", 1, "--json")
-        if done.exit_code == 0:
+        if done.exit_code != 1:
             break
-    assert done.exit_code == 0, done.output
+    assert done.exit_code in (0, 3), done.output  # UNDERPOWERED without a power test
     record = json.loads(done.stdout)
     assert record["standing"] == prepared.case.standing
     assert record["replayable"] is (library == "river")
