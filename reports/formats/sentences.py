@@ -206,7 +206,8 @@ def power(claim: ClaimRecord) -> str:
         return ""
     if not spot:
         best = f" (at best, {detectable_words(claim)})" if is_epsilon(measure_of(claim)) and lower(claim) > 0 else ""
-        why = "" if claim.get("required_power") is None else ": no fault of ours changes its outputs"
+        off = (claim.get("question") or {}).get("power") == "off"
+        why = "" if off or claim.get("required_power") is None else ": no fault of ours changes its outputs"
         return f"not measured{why}{best}"
     if spot.get("kind"):
         return _planted(spot)

@@ -150,6 +150,8 @@ SPOT = {"factor": 1.5, "missed": 1.25, "tried": 1.5, "parameter": "1/scale", "bo
             {"name": "mechanisms/laplace"},
             "not measured (at best, 2,000 ",
         ),
+        ({"required_power": 3.0}, "not measured: no fault of ours changes its outputs (at best, 2,000 "),
+        ({"required_power": 3.0, "question": {"power": "off"}}, "not measured (at best, 2,000 "),
         ({"detectable_epsilon": None}, "(at best, 2,000 runs detect no violation by Laplace noise nine times in ten)"),
         ({"blind_spot": SPOT}, "detected when the noise is divided by 1.5; missed at 1.25"),
         ({"blind_spot": SPOT | {"parameter": "rate"}}, "detected when rate is multiplied by 1.5; missed at 1.25"),
