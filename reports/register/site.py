@@ -11,6 +11,7 @@ from typing import Any
 from ...audit.record_types import ClaimRecord, LegibleRecord, RunRecord
 from ...audit.statistics.measure_words import claimed_words
 from ...audit.verdicts.blind_spot import factor_words
+from ...errors import hinted
 from ..formats.first_screen import called
 from ..formats.html import environment, shown_claim
 from ..identity import mark
@@ -43,9 +44,17 @@ class Audit:
 
 
 def newest_audits(records: Iterable[RunRecord]) -> list[Audit]:
-    """Return the newest audit of each claim of some records, in the order of their addresses."""
+    """Return the newest audit of each claim of some records, in the order of their addresses.
+
+    Raises
+    ------
+    ValueError
+        For a record of an older version: its claims have no question, which decides their addresses.
+    """
     by_address: dict[str, Audit] = {}
     for record in map(legible, records):
+        if unasked := next((claim["name"] for claim in record["claims"] if "question" not in claim), None):
+            raise hinted(ValueError(f"{unasked} is of a record without questions"), "audit it again")
         for audit in (Audit(claim, record) for claim in record["claims"]):
             earlier = by_address.get(audit.address)
             if earlier is None or earlier.created <= audit.created:

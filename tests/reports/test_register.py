@@ -70,7 +70,8 @@ def test_an_address_depends_on_the_question_alone_and_the_newest_audit_is_shown(
     audits = newest_audits([newer, record])
     assert [audit.created[:4] for audit in audits] == ["2099"] * len(audits)
     assert [audit.address for audit in audits] == [audit.address for audit in newest_audits([record])]
-    other = {**record["claims"][0], "measure": None, "claimed": {"epsilon": 0.123, "delta": 0.0}}
+    asked = record["claims"][0]["question"]
+    other = {**record["claims"][0], "question": {**asked, "losses": "box:0:3"}}
     (changed,) = newest_audits([{**record, "claims": [other]}])
     assert changed.address not in {audit.address for audit in audits}
 
