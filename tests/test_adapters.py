@@ -34,9 +34,9 @@ def test_opendp(example):
         results = example("opendp_counts").main(runs=runs)
         verdicts = {name: result.verdict for name, result in results.items()}
         assert verdicts.pop("a count of sensitivity 2") is Verdict.FALSIFIED
-        if set(verdicts.values()) == {Verdict.SURVIVED}:
+        if Verdict.FALSIFIED not in verdicts.values():
             break
-    assert set(verdicts.values()) == {Verdict.SURVIVED}
+    assert Verdict.FALSIFIED not in verdicts.values()  # without a power test some are UNDERPOWERED
     assert results["make_laplace(scale=1)"].epsilon_lower > 0.7
 
 

@@ -122,15 +122,6 @@ def test_late_filters_of_many_arms_do_not_say_more_than_they_know():
     assert np.log(2) - log_loss(odds, played.left) > 0.0025
 
 
-@pytest.mark.slow(reason="it compiles a filter")
-def test_transcripts_that_begin_alike_are_filtered_as_if_they_were_alone():
-    bandit, worlds = learner(3, eta=0.5, gamma=0.1), pair(30, 3, t0=20)
-    played = play(bandit, worlds, Draws(4), 100)
-    late = ParticleRatio(bandit, worlds, particles=16, nodes=4, begin=14, lag=4).faster()
-    alone = [late.score(played[i : i + 1])[0] for i in range(played.runs)]
-    np.testing.assert_allclose(late.score(played), alone, rtol=0, atol=2e-6)
-
-
 def test_noise_that_hides_nothing_is_scored_without_warnings():
     bandit, worlds = replace(learner(2), epsilon=1e5), pair(3, 2)
     played = play(bandit, worlds, Draws(0), 50)
