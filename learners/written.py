@@ -17,8 +17,8 @@ from types import (
 
 _ROOT = __name__.rpartition(".learners.")[0]
 _ROOMS = (f"{_ROOT}.learners.", f"{_ROOT}.mechanisms.", f"{_ROOT}.errors")
-#: Faults planted in subclasses of ours: they inherit abilities that were tested with their parents.
-_PLANTED = f"{_ROOT}.learners.planted."
+#: Faults planted in subclasses of ours, which inherit abilities that were tested with their parents, and in noise.
+_PLANTED = (f"{_ROOT}.learners.planted.", f"{_ROOT}.mechanisms.faults")
 #: Whose functions and classes our code calls.
 _TRUSTED = {"numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
 #: What Python and dataclasses write into a class. None of it plays.

@@ -98,6 +98,9 @@ class _NotingKind(type):
         cls.log.note(_seed_of(args, kwargs), sys._getframe(1))
         return cls.kind(*args, **kwargs)
 
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.kind, name)
+
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.kind)
 

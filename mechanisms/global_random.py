@@ -34,6 +34,8 @@ _ENTROPY: Any = np.random.bit_generator
 _LEGACY: Any = np.random
 #: The generator behind the functions of `random`.
 _HIDDEN: Any = random.seed.__self__  # type: ignore[attr-defined]
+#: The class itself: `random` may hold what watches its seeds.
+_RANDOM = random.Random
 #: What legacy NumPy draws from, inside.
 _BITS = np.random.MT19937(0)
 
@@ -109,9 +111,20 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
         raise hinted(
             ThreadsError("global generators are one for all threads, and another thread uses them"), "use processes"
         )
+    patched: list[tuple[object, str, object]] = []
+    try:
+        _install(rng, patched)
+    except BaseException:
+        _leave(patched)
+        raise
+    return patched
+
+
+def _install(rng: np.random.Generator, patched: list[tuple[object, str, object]]) -> None:
+    """Install the generator; add what was where before."""
     words = np.random.Generator.integers(_seeds(rng), 2**SEED_BITS, size=2, dtype=np.uint64)  # a seed alone is no draw
     first, second = map(int, words)
-    patched: list[tuple[object, str, object]] = [(_ENTROPY, "randbits", _ENTROPY.randbits)]
+    patched.append((_ENTROPY, "randbits", _ENTROPY.randbits))
     patched.append((np.random, "", _LEGACY.get_bit_generator()))
     if hasattr(rng, "recorder"):  # a trace takes a state that moves for a draw
         patched.append((None, "", partial(random.setstate, random.getstate())))
@@ -120,16 +133,15 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
     random.seed(second)
     patched.extend((None, "", restore) for restore in seed_frameworks(first))
     _ENTROPY.randbits = lambda bits: int.from_bytes(rng.bytes(-(-bits // 8)), "little") >> (-bits % 8)
-    patched += [(random.Random, "seed", random.Random.seed), (random, "seed", random.seed)]
-    seed = _seed_from(rng, random.Random.seed)
-    random.Random.seed, random.seed = seed, partial(seed, _HIDDEN)  # type: ignore[method-assign]
+    patched += [(_RANDOM, "seed", _RANDOM.seed), (random, "seed", random.seed)]
+    seed = _seed_from(rng, _RANDOM.seed)
+    _RANDOM.seed, random.seed = seed, partial(seed, _HIDDEN)  # type: ignore[method-assign]
     watched = hasattr(rng, "recorder")
     for module, name, function in _watched(rng) if watched else _faulty(rng):
         patched.append((module, name, getattr(module, name)))
         setattr(module, name, function)
     if watched:
         patched.append((None, "", partial(_tell_draws, rng, _states())))
-    return patched
 
 
 def _seed_from(rng: Any, own: Callable[..., None]) -> Callable[..., None]:

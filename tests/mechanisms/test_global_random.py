@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng, laplace
 
+from overclaim.mechanisms.constant_seeds import watched_seeds
 from overclaim.mechanisms.global_random import ThreadsError, drawn_from, global_random, restored
 from overclaim.testing import global_random as public
 
@@ -92,6 +93,7 @@ def test_a_seed_is_no_draw_and_a_draw_is_told_with_its_place():
 
     class Recorder:
         strays = 0
+        seeds = np.random.default_rng(1)
 
         def stray(self):
             self.strays += 1
@@ -131,3 +133,22 @@ def test_generators_of_random_that_are_made_without_a_seed_are_seeded_too():
     assert Random().random() != Random().random()
     with global_random(np.random.default_rng(0)), global_random(np.random.default_rng(0)):
         assert Random(5).random() == random.Random(5).random()
+
+
+def test_seeds_that_are_watched_are_restored_with_the_generators():
+    """What watches seeds stands for `random.Random`: whoever then seeded it left the global generators replaced."""
+    before = np.random.get_bit_generator(), Random.seed
+    with watched_seeds():
+        drawn_from(np.random.default_rng(1), lambda: Random().random())
+    assert (np.random.get_bit_generator(), Random.seed) == before
+
+
+def test_what_was_installed_is_restored_where_the_installation_fails(monkeypatch):
+    before = np.random.get_bit_generator()
+    monkeypatch.setattr("overclaim.mechanisms.global_random.seed_frameworks", lambda seed: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        global_random(np.random.default_rng(1)).__enter__()
+    monkeypatch.undo()
+    assert np.random.get_bit_generator() is before
+    with global_random(np.random.default_rng(1)):
+        pass
