@@ -113,17 +113,14 @@ def rounds_words(rounds: Sequence[int]) -> str:
 
 
 def is_untested(claim: ClaimRecord) -> bool:
-    """Return whether an audit is UNDERPOWERED although its runs would do.
-
-    Of such a claim records of before version 0.2 say SURVIVED and `untested`.
-    """
+    """Return whether an audit is UNDERPOWERED although its runs would do."""
     return bool(claim["verdict"] != "FALSIFIED" and claim.get("untested"))
 
 
 def verdict_of(claim: ClaimRecord) -> str:
     """Return the verdict of a claim: that of its audit, or BYPASS where a trace shows a leak that it did not.
 
-    With a baseline the evidence over changes decides whether a claim is false. Of a record of before version 0.2 too.
+    With a baseline the evidence over changes decides whether a claim is false.
     """
     decision = decision_of(claim)
     if decision == "false":
@@ -132,7 +129,7 @@ def verdict_of(claim: ClaimRecord) -> str:
         return "BYPASS"
     if claim["verdict"] == "FALSIFIED" and decision:
         return "SURVIVED"
-    return "UNDERPOWERED" if is_untested(claim) else str(claim["verdict"])
+    return str(claim["verdict"])
 
 
 def decision_of(claim: ClaimRecord) -> str:
@@ -154,19 +151,8 @@ def is_in_doubt(claim: ClaimRecord) -> bool:
 
 
 def reason_of(claim: ClaimRecord) -> Reason | None:
-    """Return why a claim is UNDERPOWERED, also of a record of before version 0.2; None for other verdicts."""
-    if verdict_of(claim) != "UNDERPOWERED":
-        return None
-    if known := claim.get("reason"):
-        return known
-    if not is_untested(claim):
-        return blind_spot.TOO_FEW
-    spot = claim.get("blind_spot")
-    if is_exceeded(claim):
-        return blind_spot.LOW_POWER
-    if claim.get("alike") and not (spot and spot.get("true_to")):
-        return blind_spot.NOT_SEEN
-    return blind_spot.LOW_POWER if spot and not blind_spot.is_hidden(spot) else blind_spot.HIDDEN
+    """Return why a claim is UNDERPOWERED; None for other verdicts."""
+    return (claim.get("reason") or blind_spot.TOO_FEW) if verdict_of(claim) == "UNDERPOWERED" else None
 
 
 def is_accepted(claim: ClaimRecord) -> bool:

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from msgspec import to_builtins
+
 from .. import __version__
 from ..audit.execution.provenance import folder_in_tree, versions
 from ..audit.plans.options import ALLOWED
@@ -27,6 +29,7 @@ from ..audit.record_types import (
     Standing,
 )
 from ..audit.verdicts.verdict import Result, Verdict
+from ..errors import hinted
 from ..mechanisms.relations.relation import neighbours_words
 from .extras import Extras, facts_of, figures_of, traces_of
 from .identity import parameter, question_of
@@ -210,8 +213,7 @@ def counted(result: Result) -> ClaimRecord:
 
 def finite_function(function: StepFunction) -> FunctionJson:
     """Return a function of a score as the record has it: an infinite threshold has no number in JSON."""
-    data = function.to_json()
-    return cast(FunctionJson, {**data, "edges": [finite(edge) for edge in data["edges"]]})
+    return cast(FunctionJson, to_builtins(function) | {"edges": [finite(edge) for edge in function.edges]})
 
 
 def note_of(prepared: Prepared, result: Result) -> str:
@@ -308,6 +310,9 @@ def read_record(path: Path) -> RunRecord:
         raise ValueError(f'{str(path)!r} is no record: it must be an object with a list of "claims"')
     if data.get("schema") != SCHEMA:
         raise ValueError(f"{str(path)!r} has schema {data.get('schema')!r}, this version reads {SCHEMA}")
+    if str(data.get("overclaim")).startswith("0.1."):
+        old = f"{str(path)!r} is of version {data['overclaim']}, and this version reads records of 0.2.0 and later"
+        raise hinted(ValueError(old), "audit it again")
     wrong = fault(data)
     if wrong is not None:
         raise ValueError(f"{str(path)!r} is no record: {wrong}")

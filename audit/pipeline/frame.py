@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self, TypeVar
 
+from msgspec import to_builtins
+
 from ...errors import about, hinted
 from ...learners.blame import MissingExtra
 from ...mechanisms.claim import Claim
@@ -58,7 +60,7 @@ class Choice(OnPair):
         """Everything that the counts of a certification block depend on, besides the audit's own facts."""
         event = self.event
         key = f"certify/{self.index}/{self.attack.name}/{event.method}/{event.lower!r}/{event.upper!r}/{event.share!r}"
-        return key if event.function is None else f"{key}/{json.dumps(event.function.to_json())}"
+        return key if event.function is None else f"{key}/{json.dumps(to_builtins(event.function))}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,9 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypedDict
+from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -20,25 +21,14 @@ from ...errors import must_be
 from ..record_types import CountsJson
 from .bounds import intervals, joint_bound
 from .bounds.joint_cover import MARGINS
-from .bounds.variational import StepFunction, StepsJson
-from .graded_bets import Stakes, StakesJson
+from .bounds.variational import StepFunction
+from .graded_bets import Stakes
 
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
 
 _Floats = NDArray[np.float64]
 #: The fields of `Counts` that are single numbers.
 _NUMBERS: Final = ("runs", "runs_left", "left_upper", "right_upper", "left_lower", "right_lower")
-
-
-class EventJson(TypedDict):
-    """An event as a ledger keeps it."""
-
-    lower: float
-    upper: float
-    method: str
-    share: float
-    function: StepsJson | None
-    stakes: StakesJson | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,29 +77,14 @@ class Event:
         if self.lower >= self.upper:
             raise ValueError(f"lower must be below upper, got lower={self.lower} and upper={self.upper}")
 
-    def to_json(self) -> EventJson:
+    def to_json(self) -> dict[str, Any]:
         """Return the event as JSON, but for nan."""
-        return {
-            "lower": self.lower,
-            "upper": self.upper,
-            "method": self.method,
-            "share": self.share,
-            "function": None if self.function is None else self.function.to_json(),
-            "stakes": None if self.stakes is None else self.stakes.to_json(),
-        }
+        return msgspec.to_builtins(self)  # type: ignore[no-any-return]
 
     @classmethod
-    def of_json(cls, data: EventJson) -> Event:
+    def of_json(cls, data: object) -> Event:
         """Return the event that `to_json` wrote."""
-        function, stakes = data["function"], data.get("stakes")
-        return cls(
-            data["lower"],
-            data["upper"],
-            data["method"],
-            data["share"],
-            None if function is None else StepFunction.of_json(function),
-            None if stakes is None else Stakes.of_json(stakes),
-        )
+        return msgspec.convert(data, cls)
 
     def sides(self, scores: _Floats) -> NDArray[np.int8]:
         """Return which world it names of each run: 1 for P, -1 for Q, 0 for neither."""

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,13 +50,6 @@ _WEIGHTS = np.repeat([0.5, 0.45 / 24, 0.05 / 8], [1, 24, 8])
 def e_to(epsilon: float) -> float:
     """Return e^epsilon, and from 700 on what it is there: it stays finite."""
     return math.exp(min(epsilon, 700.0))
-
-
-class StakesJson(TypedDict):
-    """Stakes as a ledger keeps them."""
-
-    edges: list[float]
-    grades: list[int]
 
 
 @dataclass(frozen=True)
@@ -111,15 +103,6 @@ class Stakes:
     def transferred(self, scores: _Floats, new_scores: _Floats) -> Stakes:
         """Return the stakes on other scores of the same runs, with about as many of them in each step."""
         return Stakes(transferred(self.edges, scores, new_scores), self.grades)
-
-    def to_json(self) -> StakesJson:
-        """Return them as JSON."""
-        return {"edges": list(self.edges), "grades": list(self.grades)}
-
-    @classmethod
-    def of_json(cls, data: StakesJson) -> Stakes:
-        """Return the stakes that `to_json` wrote."""
-        return cls(tuple(data["edges"]), tuple(data["grades"]))
 
 
 def by_grade(grades: NDArray[np.int8], left: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

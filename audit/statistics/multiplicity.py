@@ -52,13 +52,8 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
     return _as_certified(claim, certificate, max(SMALLEST, math.exp(low)))
 
 
-def unproved_p_value(measure: Measure, event: Event, counts: Counts) -> float:
-    """Return the p-value that is looked for without proof: where the search for the proved one begins."""
-    return math.exp(_unproved(measure, event, counts))
-
-
 def _unproved(measure: Measure, event: Event, counts: Counts) -> float:
-    """Return its logarithm; 0 where no alpha falsifies."""
+    """Return the logarithm of the p-value that is looked for without proof; 0 where no alpha falsifies."""
 
     def falsified(log_alpha: float) -> bool:
         return refutes(measure, event, counts, alpha=math.exp(log_alpha), margins=())

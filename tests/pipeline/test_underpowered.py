@@ -12,7 +12,6 @@ from overclaim.audit.verdicts.blind_spot import NOT_SEEN, TOO_FEW, UNMEASURED
 from overclaim.audit.verdicts.verdict import UnderpoweredError
 from overclaim.learners import Exp3
 from overclaim.reports.consistency import of_claim
-from overclaim.reports.reading import reason_of, verdict_of
 from overclaim.tests.support.command_line import overclaim
 
 OWN = """
@@ -193,9 +192,9 @@ def test_too_few_runs_are_not_allowed_by_a_plan(here):
     [
         ({}, None),
         ({"reason": None}, "reason"),
-        ({"reason": "too few runs"}, "untested"),
+        ({"reason": "too few runs"}, "reason"),
         ({"untested": False}, "verdict"),
-        ({"verdict": "SURVIVED"}, "reason"),
+        ({"verdict": "SURVIVED"}, "verdict"),
     ],
     ids=str,
 )
@@ -204,11 +203,3 @@ def test_a_reason_that_its_verdict_does_not_have_is_refused(here, edit, field):
     record = json.loads(overclaim("check", *words).stdout)
     found = [contradiction.field for contradiction in of_claim({**record, **edit})]
     assert found[:1] == ([] if field is None else [field])
-
-
-def test_what_was_untested_in_a_record_of_0_1_0_is_consistent(here):
-    words = ["own.py:ignores", *INPUTS, "--epsilon", 1, "--runs", 500, "--json"]
-    record = json.loads(overclaim("check", *words).stdout) | {"verdict": "SURVIVED", "alike": True}
-    del record["reason"]
-    assert list(of_claim(record)) == []
-    assert (verdict_of(record), reason_of(record)) == ("UNDERPOWERED", NOT_SEEN)

@@ -128,18 +128,9 @@ def test_the_exit_code_is_the_gravest_thing_that_a_record_says(record, code):
         (claimed("SURVIVED"), "SURVIVED", None),
         (claimed(LOW), LOW, "too few runs"),
         (claimed(LOW, **UNTESTED, reason="low power"), LOW, "low power"),
-        # Of before version 0.2, which said SURVIVED and `untested`.
-        (claimed("SURVIVED", **UNTESTED, exact_epsilon=1.5), LOW, "low power"),
-        (claimed("SURVIVED", **UNTESTED, exact_infinite=True), LOW, "low power"),
-        (claimed("SURVIVED", **UNTESTED, exact_epsilon=1.0), LOW, "hidden by the exact law"),
-        (claimed("SURVIVED", **UNTESTED, alike=True), LOW, "no difference seen"),
-        (claimed("SURVIVED", **UNTESTED, alike=True, blind_spot={"true_to": None}), LOW, "no difference seen"),
-        (claimed("SURVIVED", **UNTESTED, alike=True, blind_spot={"true_to": 2.0, "tried": 4.0}), LOW, "low power"),
-        (claimed("SURVIVED", **UNTESTED, blind_spot={"factor": None, "tried": 9.0, "missed": 9.0}), LOW, "low power"),
-        (claimed("SURVIVED", **UNTESTED), LOW, "hidden by the exact law"),
     ],
 )
-def test_a_claim_is_read_alike_whichever_version_wrote_it(claim, verdict, reason):
+def test_a_claim_has_a_verdict_and_where_it_is_underpowered_a_reason(claim, verdict, reason):
     assert (reading.verdict_of(claim), reading.reason_of(claim)) == (verdict, reason)
     assert reading.is_untested(claim) == (verdict == LOW and reason != "too few runs")
 

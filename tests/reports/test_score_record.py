@@ -93,7 +93,7 @@ def test_an_edit_of_what_the_scores_decide_is_refused(record, place, value, fiel
 
 def test_scores_that_are_too_few_are_computed_again(record):
     dirty = {"claims": [{**copy.deepcopy(record["claims"][1]), "verdict": "SURVIVED", "reason": None}]}
-    assert ".reason of c.npy is None, and 200 canaries are not enough" in refused(dirty)
+    assert ".verdict of c.npy is SURVIVED, and UNDERPOWERED follows from the rest" in refused(dirty)
 
 
 def test_a_record_without_coins_is_held_to_a_perfect_attack(record):
@@ -101,7 +101,7 @@ def test_a_record_without_coins_is_held_to_a_perfect_attack(record):
     claim["scores"]["coins"] = None
     assert refused({"claims": [claim]}) == ""
     claim["epsilon_lower"] = claim["lower"] = 9.0
-    assert ".lower of c.npy is 9, and its counts give 3.3" in refused({"claims": [claim]})
+    assert ".lower of c.npy is 9, and a perfect attack has 3.3" in refused({"claims": [claim]})
 
 
 def test_every_format_shows_scores(record):

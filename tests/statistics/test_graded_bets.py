@@ -1,8 +1,10 @@
 """Graded bets: the mean of one more run by enumeration, exact false alarms, learned stakes at the edge of a claim."""
 
+import json
 import math
 from itertools import product
 
+import msgspec
 import numpy as np
 import pytest
 from scipy import stats
@@ -196,7 +198,7 @@ def test_stakes_on_scores_of_which_there_are_none():
 
 def test_stakes_as_json_and_on_other_scores():
     stakes = Stakes((-1.0, 2.0), (-3, 0, 5))
-    assert Stakes.of_json(stakes.to_json()) == stakes
+    assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(stakes))), Stakes) == stakes
     scores = np.linspace(-4, 4, 81)
     assert np.array_equal(stakes.transferred(scores, 10 * scores + 3).of(10 * scores + 3), stakes.of(scores))
     with pytest.raises(ValueError, match="grades must be 3 numbers"):

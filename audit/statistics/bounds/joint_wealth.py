@@ -35,7 +35,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,15 +87,6 @@ class TwoSampleBets:
         """Return the bets with all stakes so many times as large."""
         first, second = (tuple(stake * factor for stake in stakes) for stakes in (self.first, self.second))
         return TwoSampleBets(first, second, self.weights)
-
-    def to_json(self) -> dict[str, list[float]]:
-        """Return the record's form."""
-        return {name: list(stakes) for name, stakes in vars(self).items()}
-
-    @classmethod
-    def of_json(cls, data: Mapping[str, Iterable[float]]) -> TwoSampleBets:
-        """Return the bets that `to_json` wrote."""
-        return cls(**{name: tuple(map(float, stakes)) for name, stakes in data.items()})
 
 
 class JointWealth:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,17 +43,6 @@ SPREAD = TwoSampleBets(
     second=(*_SIZES, *(0.0 for _ in _SIZES), *_SIZES),
     weights=(1 / 64,) * 39,  # in binary, so that their sum is exact
 )
-
-
-class StepsJson(TypedDict):
-    """A step function as a ledger keeps it."""
-
-    edges: list[float]
-    values: list[float]
-    order: float
-    towards: str
-    bets: dict[str, list[float]]
-    runs: int
 
 
 def transferred(edges: tuple[float, ...], scores: _Floats, new_scores: _Floats) -> tuple[float, ...]:
@@ -112,23 +100,6 @@ class StepFunction:
     def transferred(self, scores: _Floats, new_scores: _Floats) -> StepFunction:
         """Return the function on other scores of the same runs, with about as many of them in each step."""
         return replace(self, edges=transferred(self.edges, scores, new_scores))
-
-    def to_json(self) -> StepsJson:
-        """Return the record's form."""
-        return {
-            "edges": list(self.edges),
-            "values": list(self.values),
-            "order": self.order,
-            "towards": self.towards,
-            "bets": self.bets.to_json(),
-            "runs": self.runs,
-        }
-
-    @classmethod
-    def of_json(cls, data: StepsJson) -> StepFunction:
-        """Return the function that `to_json` wrote."""
-        edges, values, bets = tuple(data["edges"]), tuple(data["values"]), TwoSampleBets.of_json(data["bets"])
-        return cls(edges, values, data["order"], data["towards"], bets, data["runs"])
 
     @property
     def in_p(self) -> _Floats:
