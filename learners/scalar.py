@@ -132,50 +132,41 @@ class Scalar:
             offered = {"arms": self.arms, "rounds": self.rounds, "rng": rng}
             arguments = {name: value for name, value in offered.items() if name in accepted}
             generators.append(rng)
-            try:
-                learner = self._call(rng, self.user_class, **arguments, **self.parameters)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise self._raised("__init__", error, 0, run) from error
-            objects.append(learner)
+            make = partial(self.user_class, **arguments, **self.parameters)
+            objects.append(self._call("__init__", 0, run, rng, make))
         return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp), generators)
 
-    def _call(self, rng: np.random.Generator, call: Callable[..., Any], /, *args: object, **kwargs: object) -> Any:
-        return drawn_from(rng, call, *args, **kwargs) if self.global_random else call(*args, **kwargs)
+    def _call(self, method: str, t: int, run: int, rng: np.random.Generator, call: Callable[[], Any]) -> Any:
+        """Return what the user's code answers; raise LearnerError for what it raises, with the method and the run."""
+        try:
+            return drawn_from(rng, call) if self.global_random else call()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            fault = self._error(method, f"raised {said(error)}", t, run, crash_place(error))
+            counts = isinstance(error, Exception) and not isinstance(error, MemoryError | LearnerError)
+            raise (hinted(fault, RAISING_CURE) if counts else fault) from error
+
+    def _ask(self, state: ScalarState, run: int, method: str, *args: object, ahead: int = 0) -> Any:
+        """Return what a method of one run's object answers in this round, or in one ahead."""
+        learner, rng = state.objects[run], state.generators[run]
+        return self._call(method, state.round + ahead, run, rng, lambda: getattr(learner, method)(*args))
 
     def observe(self, state: ScalarState, context: object, runs: NDArray[np.bool_]) -> None:
         """Show the round's context to some of the objects, each a copy of its own."""
         for run in np.flatnonzero(runs).tolist():
-            try:
-                self._call(state.generators[run], state.objects[run].observe, copy.deepcopy(context))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise self._raised("observe", error, state.round + 1, run) from error
+            self._ask(state, run, "observe", copy.deepcopy(context), ahead=1)
 
     def offer(self, state: ScalarState, arms: list[int], runs: NDArray[np.bool_]) -> None:
         """Tell some of the objects which arms the round has."""
         for run in np.flatnonzero(runs).tolist():
-            try:
-                self._call(state.generators[run], state.objects[run].offer, list(arms))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise self._raised("offer", error, state.round + 1, run) from error
+            self._ask(state, run, "offer", list(arms), ahead=1)
 
     def draw(self, state: ScalarState) -> Floats:
         """Return the losses that the objects draw for what they played: (runs,), or vectors (arms, runs)."""
-        arms = []
-        for run, learner in enumerate(state.objects):
-            try:
-                losses = self._call(state.generators[run], learner.draw)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise self._raised("draw", error, state.round, run) from error
-            arms.append(self._losses(losses, state.round, run))
-        return np.array(arms) if self.feedback == "bandit" else np.array(arms).T
+        runs = range(len(state.objects))
+        losses = np.array([self._losses(self._ask(state, run, "draw"), state.round, run) for run in runs])
+        return losses if self.feedback == "bandit" else losses.T
 
     def _losses(self, losses: object, t: int, run: int) -> NDArray[np.float64]:
         """Return drawn losses as an array; raise LearnerError unless they are finite, and as many as are told."""
@@ -193,13 +184,8 @@ class Scalar:
         """Ask every object for its arm."""
         state.round += 1
         arms = np.empty(len(state.objects), dtype=np.intp)
-        for run, learner in enumerate(state.objects):
-            try:
-                arm = self._call(state.generators[run], learner.act)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise self._raised("act", error, state.round, run) from error
+        for run in range(arms.size):
+            arm = self._ask(state, run, "act")
             if isinstance(arm, bool) or not isinstance(arm, int | np.integer):
                 fault = f"must return an integer arm, got {type(arm).__name__} {_one_line(repr(arm))}"
                 raise self._error("act", fault, state.round, run)
@@ -222,31 +208,16 @@ class Scalar:
             raise ValueError("the actions of a plain class cannot be clamped")
         runs = len(state.objects)
         fed = feedback.tolist() if feedback.ndim == 1 else np.broadcast_to(feedback, (self.arms, runs)).T
-        for run, learner in enumerate(state.objects):
-            try:
-                feedback_of_run = fed[run] if feedback.ndim == 1 else fed[run].copy()
-                self._call(state.generators[run], learner.update, feedback_of_run)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise self._raised("update", error, state.round, run) from error
+        for run in range(runs):
+            self._ask(state, run, "update", fed[run] if feedback.ndim == 1 else fed[run].copy())
 
     def values(self, state: ScalarState, method: str) -> list[object]:
         """Ask every object for what one of its methods returns now, such as `model()`."""
-        answers = []
-        for run, learner in enumerate(state.objects):
-            try:
-                answers.append(copy.deepcopy(self._call(state.generators[run], getattr(learner, method))))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise self._raised(method, error, state.round, run) from error
-        return answers
-
-    def _raised(self, method: str, error: BaseException, t: int, run: int) -> LearnerError:
-        fault = self._error(method, f"raised {said(error)}", t, run, crash_place(error))
-        counts = isinstance(error, Exception) and not isinstance(error, MemoryError | LearnerError)
-        return hinted(fault, RAISING_CURE) if counts else fault
+        learners = zip(state.objects, state.generators, strict=True)
+        return [
+            self._call(method, state.round, run, rng, partial(_copied_answer, learner, method))
+            for run, (learner, rng) in enumerate(learners)
+        ]
 
     def _error(self, method: str, fault: str, t: int, run: int, place: str = "") -> LearnerError:
         where = f"round {t}, run {run}" if t else f"before round 1, run {run}"
@@ -443,6 +414,10 @@ def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Map
         if isinstance(error, ValueError) and parameters:  # one outside its range: the message says which
             raise ValueError(said(error).removeprefix("ValueError: ")) from None
         raise raised(make.__name__, error, " when built") from error
+
+
+def _copied_answer(learner: Any, method: str) -> object:
+    return copy.deepcopy(getattr(learner, method)())
 
 
 def _takes(make: Callable[..., object], name: str) -> bool:
