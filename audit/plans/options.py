@@ -7,6 +7,7 @@ compares it with the signatures that are written out, and with the names that ot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 Schema = dict[str, Any]
@@ -118,68 +119,62 @@ CLAIM, GAME, INPUTS, UNUSUAL, BUDGET, RESULT, EXECUTION, OUTPUT = GROUPS = (
     "Output",
 )
 
+# The options of a group, with what they share.
+_of_claim, _of_game, _of_inputs = (partial(Option, group=group) for group in (CLAIM, GAME, INPUTS))
+_of_budget, _of_result = (partial(Option, group=group) for group in (BUDGET, RESULT))
+_of_unusual = partial(Option, group=UNUSUAL, rare=True)
+_of_execution = partial(Option, group=EXECUTION, plan=NOWHERE, rare=True)
+_of_output = partial(Option, group=OUTPUT, plan=NOWHERE)
+
 #: Every option of an audit, once: the command line, plans and the plugin derive theirs.
 _TABLE = (
     Option("target", _NAME, help="FILE.py:NAME, PACKAGE.MODULE:NAME or a name from overclaim list"),
-    Option(
+    _of_claim(
         "epsilon",
         {"type": "number", "minimum": 0},
         "float",
         "Claimed epsilon; in the catalogue it also sets the noise",
         "NUMBER",
-        group=CLAIM,
     ),
-    Option(
+    _of_claim(
         "delta",
         {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
         "float",
         "Claimed delta [default: 0]",
         "NUMBER",
-        group=CLAIM,
     ),
-    Option(
-        "gdp", _POSITIVE, "float", "Claimed mu of Gaussian DP, in place of an epsilon", "MU", group=CLAIM, rare=True
+    _of_claim("gdp", _POSITIVE, "float", "Claimed mu of Gaussian DP, in place of an epsilon", "MU", rare=True),
+    _of_claim("zcdp", _POSITIVE, "float", "Claimed rho of zero-concentrated DP", "RHO", rare=True),
+    _of_claim("rdp", {"type": "array"}, "rdp", "Claimed Rényi DP of one order", "ORDER:EPSILON", rare=True),
+    _of_claim(
+        "profile", {"type": "array"}, "file", "Claimed points, a JSON list of [epsilon, delta]", "FILE", rare=True
     ),
-    Option("zcdp", _POSITIVE, "float", "Claimed rho of zero-concentrated DP", "RHO", group=CLAIM, rare=True),
-    Option("rdp", {"type": "array"}, "rdp", "Claimed Rényi DP of one order", "ORDER:EPSILON", group=CLAIM, rare=True),
-    Option(
-        "profile",
-        {"type": "array"},
-        "file",
-        "Claimed points, a JSON list of [epsilon, delta]",
-        "FILE",
-        group=CLAIM,
-        rare=True,
-    ),
-    Option(
+    _of_claim(
         "dp_sgd",
         {"type": "object"},
         "dp_sgd",
         "Claim what dp_accounting computes: noise_multiplier=1.1,sampling=poisson:0.01,steps=1000,...",
         "NAME=VALUE,...",
-        group=CLAIM,
         rare=True,
     ),
-    Option("rounds", _COUNT, "int", "Rounds that are played [default: 8]", "N", group=GAME),
-    Option("arms", _COUNT, "int", "Arms, experts or coordinates [default: 2]", "N", group=GAME),
-    Option(
+    _of_game("rounds", _COUNT, "int", "Rounds that are played [default: 8]", "N"),
+    _of_game("arms", _COUNT, "int", "Arms, experts or coordinates [default: 2]", "N"),
+    _of_game(
         "losses",
         _NAME,
         "text",
         f"{', '.join(LOSSES[:-1])} or {LOSSES[-1]}; box:LOW:HIGH, finite or any [default: unit]",
         "SET",
-        group=GAME,
     ),
-    Option(
+    _of_game(
         "surface",
         {"enum": list(SURFACES)},
         "choice",
         f"What the adversary sees: {', '.join(SURFACES)} [default: actions]",
         "VIEW",
-        group=GAME,
         rare=True,
     ),
-    Option(
+    _of_budget(
         "runs",
         _RUNS,
         "range",
@@ -187,9 +182,8 @@ _TABLE = (
         "N",
         default=100_000,
         marker="a whole number of at least 20",
-        group=BUDGET,
     ),
-    Option(
+    _of_budget(
         "stop",
         {"enum": list(STOPS)},
         "choice",
@@ -197,22 +191,11 @@ _TABLE = (
         "early",
         default="budget",
         marker="'budget' or 'early'",
-        group=BUDGET,
     ),
-    Option(
-        "seed",
-        _SEED,
-        "range",
-        "[default: 0]",
-        "N",
-        0,
-        AT_TOP,
-        marker="a whole number of at least 0",
-        group=BUDGET,
-    ),
+    _of_budget("seed", _SEED, "range", "[default: 0]", "N", 0, AT_TOP, marker="a whole number of at least 0"),
     Option("protects", _NAME, help="Whom the claims protect, as the report says it", plan=AT_TOP),
     Option("alpha", _PROBABILITY, help="Chance that any true claim is called false [default: 0.01]", plan=AT_TOP),
-    Option(
+    _of_claim(
         "confidence",
         _PROBABILITY,
         "float",
@@ -221,156 +204,107 @@ _TABLE = (
         default=0.99,
         plan=AT_TOP,
         marker="a number between 0 and 1",
-        group=CLAIM,
         rare=True,
     ),
     Option("expect", {"enum": list(EXPECTATIONS)}, help="The expected verdict [default: survived]", field="expected"),
-    Option(
+    _of_result(
         "power",
         {"anyOf": [{"type": "number", "minimum": 1.1}, {"enum": [OFF]}]},
         "power",
         "Too little noise that a survivor has to catch, by a factor; off: no power test [default: 3]",
         "FACTOR",
         marker="a factor of at least 1.1, or 'off'",
-        group=RESULT,
     ),
-    Option(
+    _of_result(
         "weaken",
         {"anyOf": [_FLAG, _NAME]},
         "weaken",
         "The parameter that sets noise which the power test cannot reach (1/NAME: inversely)",
         "[NAME]",
         marker="the name of a parameter, a function, True or False",
-        group=RESULT,
         rare=True,
     ),
     Option("untested", {"enum": [ALLOWED]}, help="An UNDERPOWERED verdict is as expected, too"),
     Option("note", _TEXT, help="Words that are printed beside the verdict"),
-    Option(
-        "set",
-        {"type": "object"},
-        "setting",
-        "A parameter of the target; repeatable",
-        field="parameters",
-        group=GAME,
-        rare=True,
+    _of_game(
+        "set", {"type": "object"}, "setting", "A parameter of the target; repeatable", field="parameters", rare=True
     ),
-    Option("left", _ANY, "input", "Two neighbouring inputs, or files that hold them", "JSON", group=INPUTS),
-    Option("right", _ANY, "input", "", "JSON", group=INPUTS),
-    Option(
+    _of_inputs("left", _ANY, "input", "Two neighbouring inputs, or files that hold them", "JSON"),
+    _of_inputs("right", _ANY, "input", "", "JSON"),
+    _of_inputs(
         "inputs",
         {"anyOf": [{"type": "object"}, _NAME]},
         "json",
         "A JSON Schema: search for the worst neighbours, then simplify them",
         "SCHEMA",
         field="input_schema",
-        group=INPUTS,
     ),
-    Option(
+    _of_inputs(
         "neighbours",
         _NAME,
         "relation",
         "How inputs may differ: replace, zero-out, add-remove, user, ... [default: replace]",
         "RELATION",
-        group=INPUTS,
     ),
-    Option(
-        "bits",
-        _FLAG,
-        "flag",
-        "Let the attack read the low-order bits of a mechanism's outputs",
-        group=UNUSUAL,
-        rare=True,
-    ),
-    Option(
-        "os_random",
-        _FLAG,
-        "flag",
-        "The target's randomness cannot be seeded: no seed repeats its counts",
-        group=UNUSUAL,
-        rare=True,
-    ),
-    Option(
+    _of_unusual("bits", _FLAG, "flag", "Let the attack read the low-order bits of a mechanism's outputs"),
+    _of_unusual("os_random", _FLAG, "flag", "The target's randomness cannot be seeded: no seed repeats its counts"),
+    _of_unusual(
         "global_random",
         _FLAG,
         "flag",
         "The target draws from np.random, random or unseeded generators: seed them for every run",
-        group=UNUSUAL,
-        rare=True,
     ),
-    Option(
+    _of_unusual(
         "raising",
         {"enum": list(RAISING)},
         "choice",
         "Let an exception of the target be an output, by its type",
         "outcome",
-        group=UNUSUAL,
-        rare=True,
     ),
-    Option(
+    _of_inputs(
         "call_limit",
         _POSITIVE,
         "range",
         "Leave out inputs on which a call takes longer, while they are searched",
         "SECONDS",
-        group=INPUTS,
         rare=True,
     ),
-    Option(
+    _of_unusual(
         "attributes",
         {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]},
         "names",
         "Of an object that the target returns, such as a model: fitted, all or NAME[,NAME]",
         "NAMES",
-        group=UNUSUAL,
-        rare=True,
     ),
-    Option(
+    _of_inputs(
         "score",
         {"type": "string", "pattern": r"^.+\.py:.+$"},
         "text",
         "Your attack, def score(output, left, right): larger where left explains it better",
         "FILE.py:NAME",
         marker="a function of (output, left, right)",
-        group=INPUTS,
         rare=True,
     ),
     Option("scores", _NAME, help="A file with the scores of canaries, in place of a target"),
-    Option(
-        "inserted", _NAME, "file", "Scores of inserted canaries, each of a training of its own", "FILE", group=INPUTS
-    ),
-    Option(
-        "held_out", _NAME, "file", "Scores of held-out canaries, each of a training of its own", "FILE", group=INPUTS
-    ),
-    Option(
+    _of_inputs("inserted", _NAME, "file", "Scores of inserted canaries, each of a training of its own", "FILE"),
+    _of_inputs("held_out", _NAME, "file", "Scores of held-out canaries, each of a training of its own", "FILE"),
+    _of_inputs(
         "design",
         {"enum": list(DESIGNS)},
         "choice",
         "independent: each score has a training of its own; one-run: canaries shared one",
         "DESIGN",
-        group=INPUTS,
     ),
-    Option(
+    _of_unusual(
         "canaries",
         _COUNT,
         "range",
         "TARGET is a training, def training(included, rng) -> scores, with so many canaries",
         "N",
-        group=UNUSUAL,
-        rare=True,
     ),
-    Option(
-        "trainings",
-        _COUNT,
-        "range",
-        "Trainings, each with canaries of its own",
-        "N",
-        default=1,
-        group=UNUSUAL,
-        rare=True,
-    ),
+    _of_unusual("trainings", _COUNT, "range", "Trainings, each with canaries of its own", "N", default=1),
     Option("regret", _REGRET, help="A bound on the learner's regret, tested beside the claim"),
-    Option(
+    _of_game(
         "pair",
         _ANY,
         "file",
@@ -378,72 +312,34 @@ _TABLE = (
         "JSON",
         plan=NOWHERE,
         field="pair_file",
-        group=GAME,
         rare=True,
     ),
-    Option(
+    _of_inputs(
         "shrink",
         _FLAG,
         "switch",
         "Simplify the counterexample of a false claim [default: with --inputs]",
         plan=NOWHERE,
-        group=INPUTS,
         rare=True,
     ),
-    Option(
-        "trace",
-        _FLAG,
-        "flag",
-        "Bound epsilon from above, and name the line with too little noise",
-        plan=NOWHERE,
-        group=RESULT,
+    _of_result(
+        "trace", _FLAG, "flag", "Bound epsilon from above, and name the line with too little noise", plan=NOWHERE
     ),
-    Option(
-        "plot",
-        _NAME,
-        "file",
-        "Write the ROC curve of the scores of canaries",
-        "FILE.svg",
-        plan=NOWHERE,
-        group=OUTPUT,
-        rare=True,
-    ),
-    Option(
-        "jobs", _COUNT, "range", "Processes [default: all processors]", "N", plan=NOWHERE, group=EXECUTION, rare=True
-    ),
-    Option(
+    _of_output("plot", _NAME, "file", "Write the ROC curve of the scores of canaries", "FILE.svg", rare=True),
+    _of_execution("jobs", _COUNT, "range", "Processes [default: all processors]", "N"),
+    _of_execution(
         "engine",
         {"enum": ["local", "dask"]},
         "choice",
         "Count runs on the workers of a scheduler",
         "dask",
         default="local",
-        plan=NOWHERE,
         field="workers",
-        group=EXECUTION,
-        rare=True,
     ),
-    Option(
-        "scheduler",
-        _TEXT,
-        "text",
-        "Of --engine dask: tcp://HOST:PORT",
-        "ADDRESS",
-        plan=NOWHERE,
-        group=EXECUTION,
-        rare=True,
-    ),
-    Option(
-        "verbose",
-        _FLAG,
-        "flag",
-        "Add counts, the attack, exact values and other measures",
-        plan=NOWHERE,
-        short="v",
-        group=OUTPUT,
-    ),
-    Option("quiet", _FLAG, "flag", "Print one line", plan=NOWHERE, short="q", group=OUTPUT),
-    Option("json", _FLAG, "flag", "Print one JSON object", plan=NOWHERE, field="as_json", group=OUTPUT),
+    _of_execution("scheduler", _TEXT, "text", "Of --engine dask: tcp://HOST:PORT", "ADDRESS"),
+    _of_output("verbose", _FLAG, "flag", "Add counts, the attack, exact values and other measures", short="v"),
+    _of_output("quiet", _FLAG, "flag", "Print one line", short="q"),
+    _of_output("json", _FLAG, "flag", "Print one JSON object", field="as_json"),
 )
 #: Options of earlier versions, and what an error says of each.
 REMOVED = {"fast": "kernels were removed in 0.3.0: every audit plays on NumPy"}

@@ -17,132 +17,92 @@ from ...errors import exclude
 from .help_pages import Grouped
 
 
-class Kind(click.ParamType):  # type: ignore[type-arg]
-    """What the kinds of values here share: newer versions of click ask for a type argument, older ones take none."""
+class Reader(click.ParamType):  # type: ignore[type-arg]
+    """A value that a function reads: its ValueError says what is wrong.
 
+    Newer versions of click ask for a type argument, older ones take none.
+    """
 
-class Parameter(Kind):
-    """A `NAME=VALUE` option."""
+    def __init__(self, name: str, read: Callable[[Any], object]) -> None:
+        self.name, self.read = name, read
 
-    name = "NAME=VALUE"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Split at the first equals sign."""
-        name, sign, text = value.partition("=")
-        if not sign or not name:
-            self.fail(f"must be NAME=VALUE, got {value!r}", param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        """Read the value."""
         try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            self.fail(f"must be text, got {value!r}: {error}", param, ctx)
-        return name, text
-
-
-class Names(Kind):
-    """A word, or names with commas between them."""
-
-    name = "NAME[,NAME]"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        """Split at the commas; `fitted` and `all` are words."""
-        return value if value in ("fitted", "all") else value.split(",")
-
-
-class Rdp(Kind):
-    """An `ORDER:EPSILON` option."""
-
-    name = "ORDER:EPSILON"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
-        """Split at the colon."""
-        order, _, epsilon = str(value).partition(":")
-        try:
-            return float(order), float(epsilon)
-        except ValueError:
-            self.fail(f"must be ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
-
-
-class Power(Kind):
-    """The factor that a power test has to catch, or off."""
-
-    name = "FACTOR"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        """Read the number."""
-        from ...audit.plans.options import OFF, OPTIONS, fits
-
-        with suppress(ValueError):
-            number = OFF if value == OFF else float(str(value))
-            if fits(number, OPTIONS["power"].schema) and number != math.inf:
-                return number
-        self.fail(f"must be a factor of at least 1.1, or off, got {value!r}", param, ctx)
-
-
-class Configuration(Kind):
-    """Values of a configuration, `NAME=VALUE` with commas between them."""
-
-    name = "NAME=VALUE"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        """Split at the commas, and at the equals signs."""
-        from ...mechanisms.dp_sgd import read_configuration
-
-        try:
-            return read_configuration(value) if isinstance(value, str) else value
-        except ValueError as error:
+            return self.read(value)
+        except (ValueError, RecursionError) as error:
             self.fail(str(error), param, ctx)
 
 
-class RelationName(Kind):
-    """A neighbour relation by its words, or a function that says which inputs are neighbours."""
-
-    name = "NAME"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the words."""
-        from ...mechanisms.relations import Relation, RelationError
-
-        text = str(value)
-        if ".py:" not in text:
-            try:
-                Relation.parse(text)
-            except RelationError as error:
-                self.fail(str(error), param, ctx)
-        return text
+def _read_parameter(value: str) -> tuple[str, str]:
+    """Split at the first equals sign."""
+    name, sign, text = value.partition("=")
+    if not sign or not name:
+        raise ValueError(f"must be NAME=VALUE, got {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"must be text, got {value!r}: {error}") from None
+    return name, text
 
 
-class Json(Kind):
-    """A value written as JSON, or a file that holds it: .json, .npy or .csv."""
-
-    name = "JSON|FILE"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        """Read the text."""
-        from ...audit.play.json_text import parse_json
-        from ...audit.spaces.files import InputFile, names_a_file
-
-        if not isinstance(value, str):
-            return value
-        if names_a_file(value):
-            return InputFile(Path(value))
-        try:
-            data = parse_json(value)
-            json.dumps(data, ensure_ascii=False).encode()  # half of a character is none
-            return data
-        except (ValueError, RecursionError) as error:
-            self.fail(f"must be JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
+def _read_rdp(value: object) -> tuple[float, float]:
+    """Split at the colon."""
+    order, _, epsilon = str(value).partition(":")
+    try:
+        return float(order), float(epsilon)
+    except ValueError:
+        raise ValueError(f"must be ORDER:EPSILON, as in 8:1.5, got {value!r}") from None
 
 
-class File(Kind):
-    """A path."""
+def _read_power(value: object) -> float | str:
+    from ...audit.plans.options import OFF, fits
 
-    name = "path"
+    with suppress(ValueError):
+        number = OFF if value == OFF else float(str(value))
+        if fits(number, OPTIONS["power"].schema) and number != math.inf:
+            return number
+    raise ValueError(f"must be a factor of at least 1.1, or off, got {value!r}")
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Take any text but what no system has a file for."""
-        if "\0" in str(value) or not str(value):
-            self.fail(f"must be the name of a file, got {str(value)!r}", param, ctx)
-        return Path(value)
+
+def _read_configuration(value: object) -> object:
+    from ...mechanisms.dp_sgd import read_configuration
+
+    return read_configuration(value) if isinstance(value, str) else value
+
+
+def _read_relation(value: object) -> str:
+    """Check the words of a relation, where it is no function that says which inputs are neighbours."""
+    from ...mechanisms.relations import Relation
+
+    text = str(value)
+    if ".py:" not in text:
+        Relation.parse(text)
+    return text
+
+
+def _read_json(value: object) -> object:
+    """Read JSON, or name a file that holds it: .json, .npy or .csv."""
+    from ...audit.play.json_text import parse_json
+    from ...audit.spaces.files import InputFile, names_a_file
+
+    if not isinstance(value, str):
+        return value
+    if names_a_file(value):
+        return InputFile(Path(value))
+    try:
+        data = parse_json(value)
+        json.dumps(data, ensure_ascii=False).encode()  # half of a character is none
+        return data
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"must be JSON, as in '[0, 1]', got {value!r}: {error}") from None
+
+
+def _read_path(value: object) -> Path:
+    """Take any text but what no system has a file for."""
+    if "\0" in str(value) or not str(value):
+        raise ValueError(f"must be the name of a file, got {str(value)!r}")
+    return Path(str(value))
 
 
 def options(*decorators: Callable[..., object]) -> Callable[..., Any]:
@@ -173,7 +133,8 @@ def _range(option: Option) -> click.IntRange | click.FloatRange:
     return click.FloatRange(schema["exclusiveMinimum"], min_open=True)
 
 
-FILE = File()
+FILE = Reader("path", _read_path)
+JSON_OR_FILE = Reader("JSON|FILE", _read_json)
 #: How each kind of the table of options is read, as click has it.
 KINDS: dict[str, Callable[[Option], dict[str, Any]]] = {
     "text": lambda _: {},
@@ -184,14 +145,15 @@ KINDS: dict[str, Callable[[Option], dict[str, Any]]] = {
     "flag": lambda _: {"is_flag": True},
     "switch": lambda _: {"default": None},
     "file": lambda _: {"type": FILE},
-    "json": lambda _: {"type": Json()},
-    "input": lambda _: {"type": Json(), "default": ...},
-    "names": lambda _: {"type": Names()},
-    "rdp": lambda _: {"type": Rdp()},
-    "dp_sgd": lambda _: {"type": Configuration()},
-    "relation": lambda _: {"type": RelationName()},
-    "setting": lambda _: {"multiple": True, "type": Parameter(), "callback": _set_once},
-    "power": lambda _: {"type": Power()},
+    "json": lambda _: {"type": JSON_OR_FILE},
+    "input": lambda _: {"type": JSON_OR_FILE, "default": ...},
+    # Words, or names with commas between them.
+    "names": lambda _: {"type": Reader("NAME[,NAME]", lambda v: v if v in ("fitted", "all") else v.split(","))},
+    "rdp": lambda _: {"type": Reader("ORDER:EPSILON", _read_rdp)},
+    "dp_sgd": lambda _: {"type": Reader("NAME=VALUE", _read_configuration)},
+    "relation": lambda _: {"type": Reader("NAME", _read_relation)},
+    "setting": lambda _: {"multiple": True, "type": Reader("NAME=VALUE", _read_parameter), "callback": _set_once},
+    "power": lambda _: {"type": Reader("FACTOR", _read_power)},
     "weaken": lambda _: {"type": click.UNPROCESSED, "is_flag": False, "flag_value": True},
 }
 

@@ -13,13 +13,13 @@ from ...errors import exclude
 from ..sanitise import json_text
 from ..status import FALSIFIED, OK
 from .console import Once, own_process, playing_command, say
-from .options import JSON, LEVELS, SETTING, Json, check_levels, option, several
+from .options import JSON, JSON_OR_FILE, LEVELS, SETTING, check_levels, option, several
 
 SEARCH = click.option(
     "--search", is_flag=True, help="Search for worse losses first, and play adaptive adversaries too"
 )
 SEQUENCE = click.option(
-    "--sequence", type=Json(), help="Losses in blocks, a list of [ROUNDS, LOSS], in place of the listed ones"
+    "--sequence", type=JSON_OR_FILE, help="Losses in blocks, a list of [ROUNDS, LOSS], in place of the listed ones"
 )
 
 
