@@ -269,35 +269,22 @@ class Request:
         # A file whose name looks like an option.
         words = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
         words += option_words(self.measure) if self.measure is not None else []
-        for name in ("epsilon", "delta", "rounds", "arms", "losses"):
-            value = getattr(game, name)
-            words += [] if value is None else [f"--{name}", number_text(value)]
+        words += _words_of(game, "epsilon", "delta", "rounds", "arms", "losses")
         if self.canaries is not None:
             return shlex.join([*words, *self._canary_words()])
         words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
-        for holder, name in (
-            (game, "surface"),
-            (game, "neighbours"),
-            (self.budget, "confidence"),
-            (self.budget, "stop"),
-        ):
-            value, usual = getattr(holder, name), getattr(type(holder), name)
-            words += [f"--{name}", number_text(value)] if value != usual else []
+        words += [*_words_of(game, "surface", "neighbours"), *_words_of(self.budget, "confidence", "stop")]
         for name, value in game.parameters.items():
             words += ["--set", f"{name}={number_text(value)}"]
         for side, value in self._given_inputs().items():
             words += [f"--{side}", written(value)]
         words += [] if self.input_schema is None else ["--inputs", written_schema(self.input_schema)]
-        words += [] if self.raising in (None, "error") else ["--raising", self.raising]
-        words += [] if self.call_limit is None else ["--call-limit", number_text(self.call_limit)]
+        words += [] if self.raising == "error" else _words_of(self, "raising")
+        words += _words_of(self, "call_limit")
         if self.attributes is not None:
             named = [self.attributes] if isinstance(self.attributes, str) else self.attributes
             words += ["--attributes", ",".join(named)]
-        words += [
-            f"--{name.replace('_', '-')}" for name in ("bits", "os_random", "global_random") if getattr(self, name)
-        ]
-        words += [] if self.score is None else ["--score", self.score]
-        words += [] if self.power is None else ["--power", number_text(self.power)]
+        words += _words_of(self, "bits", "os_random", "global_random", "score", "power")
         words += ["--weaken", self.weaken] if isinstance(self.weaken, str) else []
         if self.pair is not None:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
@@ -310,21 +297,22 @@ class Request:
         if self.of_scores:
             file = self.scores if self.scores is None or not self.scores.startswith("-") else f"./{self.scores}"
             words += [] if file is None else [file]
-            for name in ("inserted", "held_out"):
-                value = getattr(self, name)
-                words += [] if value is None else [f"--{name.replace('_', '-')}", value]
-            words += [] if self.design is None else ["--design", self.design]
+            words += _words_of(self, "inserted", "held_out", "design")
             words += option_words(self.measure) if self.measure is not None else []
-            for name in ("epsilon", "delta"):
-                value = getattr(self, name)
-                words += [] if value is None else [f"--{name}", number_text(value)]
+            words += _words_of(self, "epsilon", "delta")
         else:
-            words += ["--canaries", str(self.canaries)]
-            words += ["--trainings", str(self.trainings)] if self.trainings != 1 else []
-            words += ["--global-random"] if self.global_random else []
-        words += ["--seed", str(self.budget.seed)]
-        sure = self.budget.confidence
-        return words + ([] if sure == BUDGET.confidence else ["--confidence", number_text(sure)])
+            words += _words_of(self, "canaries", "trainings", "global_random")
+        return [*words, "--seed", str(self.budget.seed), *_words_of(self.budget, "confidence")]
+
+
+def _words_of(holder: Request | Budget, *names: str) -> list[str]:
+    """Return the options of a command that say what is not as usual."""
+    words = []
+    for name in names:
+        value = getattr(holder, name)
+        if value != getattr(type(holder), name):
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [number_text(value)])]
+    return words
 
 
 def named_files(scores: object, inserted: object, held_out: object) -> str:
