@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NotRequired, TypedDict, get_type_hints
 
 from ..errors import must_be, must_be_one_of
@@ -149,6 +150,10 @@ class Case:
     def source(self, entry: Entry) -> str:
         """Return paper and statement: the entry's where the case has no statement of its own."""
         return self.statement.source if self.statement else entry.source
+
+
+#: The cases of either verdict.
+FalsifiedCase, SurvivingCase = (partial(Case, expected=verdict) for verdict in ("falsified", "survived"))
 
 
 class Whose(TypedDict):

@@ -14,7 +14,7 @@ from ..bandits.exp2_hypercube import HypercubeExp2
 from ..bandits.exp3 import Exp3
 from ..bandits.scrible import Scrible
 from ..conversions.reduction import BanditReduction
-from ..entry import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
+from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose, WhoseRelation, WhoseSums
 from ..leaders.ftpl import LOGARITHMS, Ftpl, gaussian_sigma, least_sigma, published_sigma, read_in, regret_sigma
 from ..leaders.ftrl import Ftrl
 from ..probes.threshold import Threshold
@@ -237,20 +237,14 @@ WEAKER: WhoseRelation = {"standing": "variant", "neighbours": "zero-out"}
 
 #: The cases of FTRL over a symmetric body; in one dimension eta = sqrt 2 at T = 2.
 FTRL_CASES = (
-    Case(expected="falsified", **SUMS, surface="release", runs=100_000),
-    Case(expected="falsified", **ACTIONS, arms=1, rounds=2, runs=20_000),
-    Case(
-        expected="falsified",
-        standing="reading",
-        surface="release",
-        neighbours="zero-out",
-        rounds=3,
-        runs=200_000,
-        note=NO_CEILING,
+    FalsifiedCase(**SUMS, surface="release", runs=100_000),
+    FalsifiedCase(**ACTIONS, arms=1, rounds=2, runs=20_000),
+    FalsifiedCase(
+        standing="reading", surface="release", neighbours="zero-out", rounds=3, runs=200_000, note=NO_CEILING
     ),
-    Case(expected="survived", **WEAKER, surface="release", runs=100_000),
-    Case(expected="survived", **REPAIRED, surface="release", runs=100_000),
-    Case(expected="survived", **REPAIRED, arms=1, rounds=2, runs=100_000),
+    SurvivingCase(**WEAKER, surface="release", runs=100_000),
+    SurvivingCase(**REPAIRED, surface="release", runs=100_000),
+    SurvivingCase(**REPAIRED, arms=1, rounds=2, runs=100_000),
 )
 
 
@@ -260,24 +254,18 @@ REPAIRED_SUMS: dict[str, Any] = {**REPAIRED, "surface": "publication", "paramete
 LEAST_SIGMA = {"theorem": "A.1"}
 LARGE_EPSILON: dict[str, Any] = {"arms": 1, "rounds": 2, "epsilon": 3.0, "delta": 0.1, "runs": 50_000}
 #: Theorem A.1 with its own sigma; by Theorem 3.5's, which the builders take, half of all seeds certify nothing.
-PUBLISHED_LEAST = Case(expected="survived", **GAUSSIAN_SUMS, parameters=LEAST_SIGMA, runs=100_000)
+PUBLISHED_LEAST = SurvivingCase(**GAUSSIAN_SUMS, parameters=LEAST_SIGMA, runs=100_000)
 
 
 def ftpl_cases(note: str, pure: Mapping[str, object]) -> tuple[Case, ...]:
     """Return the cases of FTPL: Theorem A.1 with its own sigma, and Theorem 3.5's pure claim with its own."""
     return (
         PUBLISHED_LEAST,
-        Case(
-            expected="survived",
-            standing="proof",
-            statement=said.AS_PROOF_A_1,
-            surface="release",
-            parameters=LEAST_SIGMA,
-            runs=100_000,
+        SurvivingCase(
+            standing="proof", statement=said.AS_PROOF_A_1, surface="release", parameters=LEAST_SIGMA, runs=100_000
         ),
-        Case(expected="survived", **REPAIRED, surface="release", runs=100_000),
-        Case(
-            expected="falsified",
+        SurvivingCase(**REPAIRED, surface="release", runs=100_000),
+        FalsifiedCase(
             standing="theorem",
             statement=said.AS_THEOREM_3_5,
             rounds=2,
@@ -299,24 +287,17 @@ ENTRIES = (
         losses="symmetric",
         regret=RegretClaim(bound=experts_bound, exponent=0.5, source=f"{THEOREM_3_1}, its constant mended"),
         cases=(
-            Case(expected="falsified", **ACTIONS, delta=1e-3, runs=400_000),
-            Case(expected="falsified", **SUMS, surface="release"),
-            Case(
-                expected="falsified", standing="reading", surface="release", losses="unit", rounds=3, note=NO_CEILING
+            FalsifiedCase(**ACTIONS, delta=1e-3, runs=400_000),
+            FalsifiedCase(**SUMS, surface="release"),
+            FalsifiedCase(standing="reading", surface="release", losses="unit", rounds=3, note=NO_CEILING),
+            FalsifiedCase(
+                standing="reading", surface="release", losses="unit", parameters={"base": "e"}, note=NATURAL
             ),
-            Case(
-                expected="falsified",
-                standing="reading",
-                surface="release",
-                losses="unit",
-                parameters={"base": "e"},
-                note=NATURAL,
-            ),
-            Case(expected="survived", **WEAKER, surface="release"),
-            Case(expected="survived", **SUMS, losses="unit", surface="release"),
-            Case(expected="survived", **REPAIRED, surface="release"),
-            Case(expected="survived", **REPAIRED, delta=1e-3),
-            Case(expected="falsified", **PUBLISHED_SUMS, losses="unit", rounds=2, runs=50_000),
+            SurvivingCase(**WEAKER, surface="release"),
+            SurvivingCase(**SUMS, losses="unit", surface="release"),
+            SurvivingCase(**REPAIRED, surface="release"),
+            SurvivingCase(**REPAIRED, delta=1e-3),
+            FalsifiedCase(**PUBLISHED_SUMS, losses="unit", rounds=2, runs=50_000),
         ),
     ),
     Entry(
@@ -339,9 +320,9 @@ ENTRIES = (
         regret=RegretClaim(bound=cube_bound, exponent=0.5, source=f"{THEOREM_3_1}, its constant mended"),
         cases=(
             *FTRL_CASES,
-            Case(expected="falsified", **PUBLISHED_SUMS, arms=1, rounds=2, runs=50_000),
-            Case(expected="falsified", **PUBLISHED_SUMS, arms=1, rounds=2, neighbours="zero-out", runs=50_000),
-            Case(expected="survived", **REPAIRED_SUMS, arms=1, rounds=2, runs=50_000),
+            FalsifiedCase(**PUBLISHED_SUMS, arms=1, rounds=2, runs=50_000),
+            FalsifiedCase(**PUBLISHED_SUMS, arms=1, rounds=2, neighbours="zero-out", runs=50_000),
+            SurvivingCase(**REPAIRED_SUMS, arms=1, rounds=2, runs=50_000),
         ),
     ),
     Entry(
@@ -355,8 +336,7 @@ ENTRIES = (
         regret=RegretClaim(bound=perturbed_bound, exponent=0.5, source=PROOF_3_5),
         cases=(
             *ftpl_cases("exactly 1.142 in base e, 0.743 in base 10", {"noise_delta": 0.5}),
-            Case(
-                expected="falsified",
+            FalsifiedCase(
                 standing="theorem",
                 statement=said.AS_THEOREM_3_5,
                 epsilon=0.5,
@@ -366,8 +346,8 @@ ENTRIES = (
                 runs=20_000,
                 note="base 10, in which this game has least: exactly 0.743",
             ),
-            Case(expected="falsified", **GAUSSIAN_SUMS, parameters={**LEAST_SIGMA, "base": "2"}, **LARGE_EPSILON),
-            Case(expected="survived", **REPAIRED_SUMS, **LARGE_EPSILON),
+            FalsifiedCase(**GAUSSIAN_SUMS, parameters={**LEAST_SIGMA, "base": "2"}, **LARGE_EPSILON),
+            SurvivingCase(**REPAIRED_SUMS, **LARGE_EPSILON),
         ),
         example=PUBLISHED_LEAST,
     ),

@@ -11,7 +11,7 @@ from ...mechanisms.noise import Gaussian
 from ..bandits.exp3 import Exp3
 from ..checks import check_delta
 from ..conversions.reduction import BanditReduction, GaussianReduction
-from ..entry import Case, Entry, RegretClaim, Setting, Whose
+from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose
 from ..leaders.ftpl import gaussian_sigma
 from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
@@ -140,11 +140,11 @@ def scrible_cases() -> tuple[Case, ...]:
     """Return the audits of SCRiBLe with Theorem 4.5's own eta."""
     pair = axis_pair(2)
     return (
-        Case(expected="falsified", **OWN_STEP, pair=pair, runs=50_000),
-        Case(expected="falsified", **FED, pair=pair, surface="release", runs=50_000),
-        Case(expected="survived", pair=axis_pair(2, zero=True), surface="release", **WEAKER, runs=50_000),
-        Case(expected="survived", pair=pair, **REPAIRED, runs=50_000),
-        Case(expected="survived", pair=pair, surface="release", **REPAIRED, runs=50_000),
+        FalsifiedCase(**OWN_STEP, pair=pair, runs=50_000),
+        FalsifiedCase(**FED, pair=pair, surface="release", runs=50_000),
+        SurvivingCase(pair=axis_pair(2, zero=True), surface="release", **WEAKER, runs=50_000),
+        SurvivingCase(pair=pair, **REPAIRED, runs=50_000),
+        SurvivingCase(pair=pair, surface="release", **REPAIRED, runs=50_000),
     )
 
 
@@ -157,11 +157,11 @@ ENTRIES = (
         rounds=2,
         losses="symmetric",
         cases=(
-            Case(expected="falsified", **EVERY_INNER),
-            Case(expected="falsified", **FED, surface="release"),
-            Case(expected="survived", **WEAKER),
-            Case(expected="survived", **EVERY_INNER, losses="unit"),
-            Case(expected="survived", **REPAIRED),
+            FalsifiedCase(**EVERY_INNER),
+            FalsifiedCase(**FED, surface="release"),
+            SurvivingCase(**WEAKER),
+            SurvivingCase(**EVERY_INNER, losses="unit"),
+            SurvivingCase(**REPAIRED),
         ),
     ),
     Entry(
@@ -173,9 +173,8 @@ ENTRIES = (
         losses="symmetric",
         regret=RegretClaim(bound=exp2_bound, exponent=0.5, source=PROOF_4_1),
         cases=(
-            Case(expected="falsified", **EVERY_INNER, parameters=SHARP),
-            Case(
-                expected="survived",
+            FalsifiedCase(**EVERY_INNER, parameters=SHARP),
+            SurvivingCase(
                 standing="computed",
                 statement=said.AS_THEOREM_4_1,
                 pair=([[-1.0] * 2, *PUNISHED], [[1.0] * 2, *PUNISHED]),
@@ -184,10 +183,10 @@ ENTRIES = (
                 note=TOO_RARE,
                 untested="allowed",
             ),
-            Case(expected="survived", **WEAKER, parameters=SHARP),
-            Case(expected="survived", **REPAIRED, parameters=SHARP),
+            SurvivingCase(**WEAKER, parameters=SHARP),
+            SurvivingCase(**REPAIRED, parameters=SHARP),
         ),
-        example=Case(expected="falsified", **EVERY_INNER, parameters=SHARP),
+        example=FalsifiedCase(**EVERY_INNER, parameters=SHARP),
     ),
     Entry(
         name="agarwal-singh/reduction-exp2-actions",
@@ -200,13 +199,13 @@ ENTRIES = (
             bound=exp2_bound, exponent=0.5, source=f"{PROOF_4_1}, read for a set of points", measured=False
         ),
         cases=(
-            Case(expected="falsified", **FED, surface="release", runs=100_000),
-            Case(expected="falsified", **EVERY_INNER, arms=1, parameters={"eta": 8.0, "gamma": 0.02}, runs=100_000),
-            Case(expected="survived", **WEAKER, surface="release", runs=100_000),
-            Case(expected="survived", **REPAIRED, surface="release", runs=100_000),
-            Case(expected="survived", **REPAIRED, arms=1, parameters={"eta": 8.0, "gamma": 0.02}, runs=100_000),
+            FalsifiedCase(**FED, surface="release", runs=100_000),
+            FalsifiedCase(**EVERY_INNER, arms=1, parameters={"eta": 8.0, "gamma": 0.02}, runs=100_000),
+            SurvivingCase(**WEAKER, surface="release", runs=100_000),
+            SurvivingCase(**REPAIRED, surface="release", runs=100_000),
+            SurvivingCase(**REPAIRED, arms=1, parameters={"eta": 8.0, "gamma": 0.02}, runs=100_000),
         ),
-        example=Case(expected="falsified", **EVERY_INNER, arms=1, parameters={"eta": 8.0, "gamma": 0.02}),
+        example=FalsifiedCase(**EVERY_INNER, arms=1, parameters={"eta": 8.0, "gamma": 0.02}),
     ),
     Entry(
         name="agarwal-singh/reduction-scrible",
@@ -217,18 +216,17 @@ ENTRIES = (
         losses="l1-ball",
         regret=RegretClaim(bound=scrible_bound, exponent=0.5, source=PROOF_4_5, measured=False),
         cases=(
-            Case(expected="falsified", **FED, surface="release", runs=100_000),
-            Case(
-                expected="falsified",
+            FalsifiedCase(**FED, surface="release", runs=100_000),
+            FalsifiedCase(
                 standing="theorem",
                 statement=said.AS_THEOREM_4_5,
                 arms=1,
                 runs=100_000,
                 note="with the theorem's own eta",
             ),
-            Case(expected="survived", **WEAKER, surface="release", runs=100_000),
-            Case(expected="survived", **REPAIRED, surface="release", runs=100_000),
-            Case(expected="survived", **REPAIRED, arms=1, runs=100_000),
+            SurvivingCase(**WEAKER, surface="release", runs=100_000),
+            SurvivingCase(**REPAIRED, surface="release", runs=100_000),
+            SurvivingCase(**REPAIRED, arms=1, runs=100_000),
         ),
     ),
     Entry(
@@ -240,29 +238,13 @@ ENTRIES = (
         delta=1e-2,
         losses="symmetric",
         cases=(
-            Case(
-                expected="survived",
-                standing="reading",
-                epsilon=2.0,
-                arms=5,
-                pair=opposite_pair(5),
-                runs=100_000,
-                note=READING,
-            ),
-            Case(expected="survived", standing="reading", epsilon=2.0, surface="release", runs=100_000, note=READING),
-            Case(
-                expected="falsified",
-                standing="reading",
-                epsilon=2.0,
-                delta=0.1,
-                surface="release",
-                runs=50_000,
-                note=READING,
-            ),
-            Case(expected="survived", epsilon=2.0, delta=0.1, **REPAIRED, runs=100_000),
+            SurvivingCase(standing="reading", epsilon=2.0, arms=5, pair=opposite_pair(5), runs=100_000, note=READING),
+            SurvivingCase(standing="reading", epsilon=2.0, surface="release", runs=100_000, note=READING),
+            FalsifiedCase(standing="reading", epsilon=2.0, delta=0.1, surface="release", runs=50_000, note=READING),
+            SurvivingCase(epsilon=2.0, delta=0.1, **REPAIRED, runs=100_000),
         ),
         # Nearer to the losses than the default, which less noise than ours hardly ever meets.
-        example=Case(expected="survived", standing="reading", parameters={"threshold": 3.0}, note=READING),
+        example=SurvivingCase(standing="reading", parameters={"threshold": 3.0}, note=READING),
     ),
     Entry(
         name="agarwal-singh/gaussian-exp2",
@@ -274,19 +256,13 @@ ENTRIES = (
         losses="symmetric",
         regret=RegretClaim(bound=gaussian_exp2_bound, exponent=0.5, source=f"{VERSION_1}; the constants are derived"),
         cases=(
-            Case(expected="survived", standing="reading", epsilon=2.0, parameters=SHARP, runs=100_000, note=READING),
-            Case(
-                expected="survived",
-                standing="reading",
-                epsilon=2.0,
-                surface="release",
-                parameters=SHARP,
-                runs=50_000,
-                note=READING,
+            SurvivingCase(standing="reading", epsilon=2.0, parameters=SHARP, runs=100_000, note=READING),
+            SurvivingCase(
+                standing="reading", epsilon=2.0, surface="release", parameters=SHARP, runs=50_000, note=READING
             ),
-            Case(expected="survived", epsilon=2.0, **REPAIRED, parameters=SHARP, runs=100_000),
+            SurvivingCase(epsilon=2.0, **REPAIRED, parameters=SHARP, runs=100_000),
         ),
-        example=Case(expected="survived", standing="reading", parameters=SHARP, note=READING),
+        example=SurvivingCase(standing="reading", parameters=SHARP, note=READING),
     ),
     Entry(
         name="agarwal-singh/reduction-exp2-hypercube",
@@ -299,18 +275,16 @@ ENTRIES = (
             bound=exp2_bound, exponent=0.5, source=f"{PROOF_4_1}, read for a set of points", measured=False
         ),
         cases=(
-            Case(expected="falsified", **FED, pair=axis_pair(2), surface="release", runs=50_000),
-            Case(expected="falsified", **EVERY_INNER, pair=axis_pair(4), rounds=4, parameters=STEEP, runs=100_000),
-            Case(
-                expected="survived",
+            FalsifiedCase(**FED, pair=axis_pair(2), surface="release", runs=50_000),
+            FalsifiedCase(**EVERY_INNER, pair=axis_pair(4), rounds=4, parameters=STEEP, runs=100_000),
+            SurvivingCase(
                 pair=axis_pair(2, zero=True),
                 surface="release",
                 **WEAKER,
                 runs=50_000,
             ),
-            Case(expected="survived", pair=axis_pair(2), surface="release", **REPAIRED, runs=50_000),
-            Case(
-                expected="survived",
+            SurvivingCase(pair=axis_pair(2), surface="release", **REPAIRED, runs=50_000),
+            SurvivingCase(
                 pair=axis_pair(4),
                 rounds=4,
                 **REPAIRED,
@@ -318,7 +292,7 @@ ENTRIES = (
                 runs=100_000,
             ),
         ),
-        example=Case(expected="falsified", **EVERY_INNER, rounds=4, parameters=STEEP),
+        example=FalsifiedCase(**EVERY_INNER, rounds=4, parameters=STEEP),
     ),
     Entry(
         name="agarwal-singh/reduction-scrible-ball",

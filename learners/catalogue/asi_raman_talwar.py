@@ -18,7 +18,7 @@ from ..bandits.htinf import SIGMA, Htinf
 from ..checks import check_batch
 from ..conversions.batched import BatchedLaplace
 from ..conversions.expert_advice import ExpertAdvice
-from ..entry import Case, Entry, RegretClaim, Setting, Whose, WhoseReading
+from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose, WhoseReading
 from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
 from ..problems.advice import Advice, graded_advice
@@ -231,9 +231,9 @@ def survives(
 ) -> tuple[Case, ...]:
     """Return the audits of a true claim: both surfaces as published, and corrected."""
     return (
-        Case(expected="survived", **stated, parameters=parameters, **changes),
-        Case(expected="survived", **fed, surface="release", parameters=parameters, **changes),
-        Case(expected="survived", standing="control", calibration="corrected", parameters=parameters, **changes),
+        SurvivingCase(**stated, parameters=parameters, **changes),
+        SurvivingCase(**fed, surface="release", parameters=parameters, **changes),
+        SurvivingCase(standing="control", calibration="corrected", parameters=parameters, **changes),
     )
 
 
@@ -241,7 +241,7 @@ def fails_on_symmetric(parameters: Mapping[str, object], **changes: object) -> C
     """Return the audit of the published noise on losses outside the paper's set."""
     note = "losses in [-1, 1]; the paper's are in [0, 1], and its noise is for those"
     fields: dict[str, Any] = {"standing": "variant", "losses": "symmetric", "runs": 50_000, **changes}
-    return Case(expected="falsified", note=note, parameters=parameters, **fields)
+    return FalsifiedCase(note=note, parameters=parameters, **fields)
 
 
 def answered(rounds: int, parameters: Mapping[str, object]) -> tuple[Case, ...]:
@@ -262,7 +262,7 @@ def answered(rounds: int, parameters: Mapping[str, object]) -> tuple[Case, ...]:
 
 #: HTINF skips large losses and moves little in a round: its actions show next to nothing, with hardly any noise
 #: (`docs/catalogue.md`); what it is fed is audited.
-SKIPPED = Case(expected="survived", **FED, surface="release", parameters={"batch": 2}, runs=100_000)
+SKIPPED = SurvivingCase(**FED, surface="release", parameters={"batch": 2}, runs=100_000)
 
 
 def hidden(statement: Statement) -> Case:
@@ -271,12 +271,11 @@ def hidden(statement: Statement) -> Case:
     later_losses = [[1.0, 1.0]] * 7
     pair = [[1.0, 1.0], *later_losses], [[0.0, 0.0], *later_losses]
     fields: dict[str, Any] = {"standing": "theorem", "statement": statement, "parameters": {"batch": 2}, "runs": 5_000}
-    return Case(expected="survived", pair=pair, untested="allowed", note=note, **fields)
+    return SurvivingCase(pair=pair, untested="allowed", note=note, **fields)
 
 
 #: With gamma = 1 every arm is as rare as the noise is made for, and many experts compose: the claim has least slack.
-MEANS = Case(
-    expected="survived",
+MEANS = SurvivingCase(
     standing="reading",
     surface="release",
     rounds=2,
@@ -303,11 +302,11 @@ ENTRIES = (
         ),
         cases=(
             *survives({**SHARP, "batch": 1}),
-            Case(expected="survived", **EVERY_INNER, rounds=8, parameters={"eta": 1.0, "gamma": 0.05, "batch": 2}),
+            SurvivingCase(**EVERY_INNER, rounds=8, parameters={"eta": 1.0, "gamma": 0.05, "batch": 2}),
             fails_on_symmetric({**SHARP, "batch": 1}),
             *answered(4, {**SHARP, "batch": 1}),
         ),
-        example=Case(expected="survived", **EVERY_INNER, parameters={**SHARP, "batch": 1}),
+        example=SurvivingCase(**EVERY_INNER, parameters={**SHARP, "batch": 1}),
     ),
     Entry(
         name="asi-raman-talwar/batched-htinf",
@@ -336,7 +335,7 @@ ENTRIES = (
             *survives(CAPPED, runs=200_000),
             *answered(4, CAPPED),
         ),
-        example=Case(expected="survived", **EVERY_INNER, parameters=CAPPED),
+        example=SurvivingCase(**EVERY_INNER, parameters=CAPPED),
     ),
     Entry(
         name="asi-raman-talwar/batched-threshold",
@@ -346,17 +345,13 @@ ENTRIES = (
         rounds=2,
         cases=(
             *survives({}),
-            Case(
-                expected="survived",
-                standing="theorem",
-                statement=said.ART_THEOREM_1,
-                rounds=4,
-                parameters={"batch": 2, "threshold": 1.0},
+            SurvivingCase(
+                standing="theorem", statement=said.ART_THEOREM_1, rounds=4, parameters={"batch": 2, "threshold": 1.0}
             ),
-            Case(expected="survived", **EVERY_INNER, arms=3),
+            SurvivingCase(**EVERY_INNER, arms=3),
             fails_on_symmetric({}),
             fails_on_symmetric({}, arms=3),
-            Case(expected="survived", standing="control", calibration="corrected", losses="symmetric"),
+            SurvivingCase(standing="control", calibration="corrected", losses="symmetric"),
         ),
     ),
     Entry(
@@ -369,7 +364,7 @@ ENTRIES = (
             bound=exponential_bound, exponent=0.5, source=f"{PAPER}, Theorem 9; the constant is derived"
         ),
         cases=(*survives(SHARP, LOST, LOST), fails_on_symmetric(SHARP), *answered(4, SHARP)),
-        example=Case(expected="survived", **LOST, parameters=SHARP),
+        example=SurvivingCase(**LOST, parameters=SHARP),
     ),
     Entry(
         name="asi-raman-talwar/exp4-batched",
@@ -393,6 +388,6 @@ ENTRIES = (
         source="none: Asi, Raman & Talwar 2025, Appendix G.1, show that it leaks",
         build=exp3,
         rounds=100,
-        cases=(Case(expected="falsified", standing="control", runs=4_000),),
+        cases=(FalsifiedCase(standing="control", runs=4_000),),
     ),
 )

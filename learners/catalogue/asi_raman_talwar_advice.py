@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..bandits.htinf import SIGMA, Htinf
 from ..conversions.expert_advice import ExpertAdvice
-from ..entry import Case, Entry, RegretClaim, Setting, Whose
+from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose
 from ..probes.agreed_advice import AgreedAdvice
 from . import statements as said
 from .asi_raman_talwar import (
@@ -69,7 +69,7 @@ ENTRIES = (
         source=said.ART_THEOREM_7.source,
         build=experts_batched_threshold,
         rounds=2,
-        cases=(Case(expected="survived", **EVERY_INNER, pair=FIRST_LOSS, runs=50_000),),
+        cases=(SurvivingCase(**EVERY_INNER, pair=FIRST_LOSS, runs=50_000),),
     ),
     Entry(
         name="asi-raman-talwar/agreed-advice",
@@ -77,6 +77,6 @@ ENTRIES = (
         source="Asi, Raman & Talwar 2025, Section 4, the sentence before Theorem 7",
         build=agreed_advice,
         rounds=2,
-        cases=(Case(expected="falsified", standing="reading", runs=5_000, note=SENSITIVE),),
+        cases=(FalsifiedCase(standing="reading", runs=5_000, note=SENSITIVE),),
     ),
 )

@@ -11,7 +11,7 @@ from ...mechanisms.measures.gaussian_dp import gaussian_mu
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..checks import check_delta
-from ..entry import Case, Entry, RegretClaim, Setting, Whose
+from ..entry import Entry, RegretClaim, Setting, SurvivingCase, Whose
 from ..leaders.private_bandit import PrivateBandit, batch_rounds, sampling_radius
 from ..problems.domains import L1Ball, L2Ball, LinearOracle, LInfBall, ProbabilitySimplex
 from ..problems.losses import Linear
@@ -138,21 +138,14 @@ ENTRIES = (
             constant=False,
         ),
         cases=(
-            Case(expected="survived", **SUMS, surface="release", note=UNUSED),
-            Case(
-                expected="survived",
-                standing="theorem",
-                statement=said.ENE_LEMMA_7,
-                pair=slope_pair(7, 1),
-                rounds=7,
-                note=SHORT,
-            ),
-            Case(expected="survived", **SUMS, surface="release", rounds=64, note=UNUSED),
-            Case(expected="survived", standing="variant", neighbours="zero-out", surface="release", rounds=7),
-            Case(expected="survived", **REPAIRED, surface="release"),
-            Case(expected="survived", **REPAIRED, surface="release", rounds=4),
+            SurvivingCase(**SUMS, surface="release", note=UNUSED),
+            SurvivingCase(standing="theorem", statement=said.ENE_LEMMA_7, pair=slope_pair(7, 1), rounds=7, note=SHORT),
+            SurvivingCase(**SUMS, surface="release", rounds=64, note=UNUSED),
+            SurvivingCase(standing="variant", neighbours="zero-out", surface="release", rounds=7),
+            SurvivingCase(**REPAIRED, surface="release"),
+            SurvivingCase(**REPAIRED, surface="release", rounds=4),
         ),
-        example=Case(expected="survived", **SUMS, surface="release", note=UNUSED),
+        example=SurvivingCase(**SUMS, surface="release", note=UNUSED),
     ),
     Entry(
         name="ene-nguyen-vladu/private-bandit-gaussian",
@@ -171,17 +164,11 @@ ENTRIES = (
             constant=False,
         ),
         cases=(
-            Case(
-                expected="survived",
-                standing="reading",
-                surface="release",
-                rounds=9,
-                runs=20_000,
-                note=SLACK,
-                untested="allowed",
+            SurvivingCase(
+                standing="reading", surface="release", rounds=9, runs=20_000, note=SLACK, untested="allowed"
             ),
-            Case(expected="survived", **REPAIRED, surface="release"),
+            SurvivingCase(**REPAIRED, surface="release"),
         ),
-        example=Case(expected="survived", **REPAIRED, surface="release"),
+        example=SurvivingCase(**REPAIRED, surface="release"),
     ),
 )

@@ -13,7 +13,7 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Gaussian, Laplace, scale_of
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
-from ..entry import Case, Entry, RegretClaim, Setting, WhoseReading, WhoseSums
+from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, WhoseReading, WhoseSums
 from ..leaders.doubling import Doubling
 from ..leaders.ftpl import Ftpl, gaussian_sigma, least_sigma
 from ..leaders.ftrl import Ftrl
@@ -225,10 +225,10 @@ def oco_cases(dim: int, inside: Mapping[str, object], runs: int = 20_000) -> tup
     """
     short, pair = gradient_pair(2, dim), gradient_pair(4, dim)
     return (
-        Case(expected="falsified", **READING, pair=short, rounds=2, parameters=inside, runs=runs),
-        Case(expected="falsified", **READING, pair=pair, surface="release", runs=20_000),
-        Case(expected="survived", **REPAIRED, pair=short, rounds=2, parameters=inside, runs=50_000),
-        Case(expected="survived", **REPAIRED, pair=pair, surface="release", runs=20_000),
+        FalsifiedCase(**READING, pair=short, rounds=2, parameters=inside, runs=runs),
+        FalsifiedCase(**READING, pair=pair, surface="release", runs=20_000),
+        SurvivingCase(**REPAIRED, pair=short, rounds=2, parameters=inside, runs=50_000),
+        SurvivingCase(**REPAIRED, pair=pair, surface="release", runs=20_000),
     )
 
 
@@ -298,18 +298,11 @@ ENTRIES = (
             bound=scaled_bound, exponent=0.75, source=f"{PAPER}, Lemma 8; the rest is derived", constant=False
         ),
         cases=(
-            Case(
-                expected="survived",
-                standing="reading",
-                pair=slope_pair(16, 1),
-                surface="release",
-                runs=50_000,
-                note=SCALED,
-            ),
-            Case(expected="survived", **REPAIRED, pair=slope_pair(16, 1), surface="release", runs=50_000),
-            Case(expected="survived", **REPAIRED, pair=slope_pair(16, 2), surface="release", arms=2, runs=50_000),
+            SurvivingCase(standing="reading", pair=slope_pair(16, 1), surface="release", runs=50_000, note=SCALED),
+            SurvivingCase(**REPAIRED, pair=slope_pair(16, 1), surface="release", runs=50_000),
+            SurvivingCase(**REPAIRED, pair=slope_pair(16, 2), surface="release", arms=2, runs=50_000),
         ),
-        example=Case(expected="survived", **REPAIRED, surface="release"),
+        example=SurvivingCase(**REPAIRED, surface="release"),
     ),
     Entry(
         name="ene-nguyen-vladu/private-bandit-doubling",
@@ -324,17 +317,12 @@ ENTRIES = (
             bound=doubling_bound, exponent=0.75, source=f"{PAPER}, Lemma 8, summed over the runs", constant=False
         ),
         cases=(
-            Case(
-                expected="survived",
-                standing="reading",
-                pair=slope_pair(24, 1),
-                surface="release",
-                runs=50_000,
-                note=ONE_RUN_NOTE,
+            SurvivingCase(
+                standing="reading", pair=slope_pair(24, 1), surface="release", runs=50_000, note=ONE_RUN_NOTE
             ),
-            Case(expected="survived", **REPAIRED, pair=slope_pair(24, 1), surface="release", runs=50_000),
+            SurvivingCase(**REPAIRED, pair=slope_pair(24, 1), surface="release", runs=50_000),
         ),
-        example=Case(expected="survived", **REPAIRED, surface="release"),
+        example=SurvivingCase(**REPAIRED, surface="release"),
     ),
     Entry(
         name="ene-nguyen-vladu/tree-aggregation",
@@ -346,18 +334,12 @@ ENTRIES = (
         losses="l1-ball",
         fixed_losses=True,
         cases=(
-            Case(
-                expected="falsified",
-                **WHOLE_SUMS,
-                rounds=4,
-                runs=50_000,
-                note="without the root of the tree exactly 2",
-            ),
-            Case(expected="falsified", **WHOLE_SUMS, neighbours="zero-out", runs=50_000),
-            Case(expected="survived", **REPAIRED, surface="publication", rounds=4, runs=50_000),
-            Case(expected="falsified", **WHOLE_GAUSSIAN, **LARGE_EPSILON),
-            Case(expected="survived", **WHOLE_GAUSSIAN, rounds=4, delta=1e-2, parameters=GAUSSIAN, runs=100_000),
-            Case(expected="survived", **REPAIRED, surface="publication", **LARGE_EPSILON),
+            FalsifiedCase(**WHOLE_SUMS, rounds=4, runs=50_000, note="without the root of the tree exactly 2"),
+            FalsifiedCase(**WHOLE_SUMS, neighbours="zero-out", runs=50_000),
+            SurvivingCase(**REPAIRED, surface="publication", rounds=4, runs=50_000),
+            FalsifiedCase(**WHOLE_GAUSSIAN, **LARGE_EPSILON),
+            SurvivingCase(**WHOLE_GAUSSIAN, rounds=4, delta=1e-2, parameters=GAUSSIAN, runs=100_000),
+            SurvivingCase(**REPAIRED, surface="publication", **LARGE_EPSILON),
         ),
     ),
 )

@@ -9,7 +9,7 @@ from ...errors import must_be
 from ...mechanisms.noise import L2Laplace, Laplace
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
-from ..entry import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
+from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose, WhoseRelation, WhoseSums
 from ..leaders.ftrl import Ftrl
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.domains import Ball, L2Ball
@@ -168,17 +168,17 @@ ENTRIES = (
         fixed_losses=True,
         regret=RegretClaim(bound=regret_bound, exponent=0.0, source=f"{PAPER}, Theorem 4; the constants are derived"),
         cases=(
-            Case(expected="falsified", **OUTPUTS),
-            Case(expected="falsified", **SUMS, surface="release"),
-            Case(expected="falsified", **OUTPUTS, rounds=8, runs=60_000),
-            Case(expected="falsified", **SUMS, rounds=8, surface="release"),
-            Case(expected="falsified", **WHOLE_SUMS),
-            Case(expected="survived", **WEAKER, surface="release"),
-            Case(expected="survived", **WEAKER),
-            Case(expected="survived", **REPAIRED, surface="release"),
-            Case(expected="survived", **REPAIRED),
-            Case(expected="falsified", **SUMS, surface="release", arms=2, rounds=8, runs=100_000),
-            Case(expected="survived", **REPAIRED, surface="release", arms=2, rounds=8, runs=100_000),
+            FalsifiedCase(**OUTPUTS),
+            FalsifiedCase(**SUMS, surface="release"),
+            FalsifiedCase(**OUTPUTS, rounds=8, runs=60_000),
+            FalsifiedCase(**SUMS, rounds=8, surface="release"),
+            FalsifiedCase(**WHOLE_SUMS),
+            SurvivingCase(**WEAKER, surface="release"),
+            SurvivingCase(**WEAKER),
+            SurvivingCase(**REPAIRED, surface="release"),
+            SurvivingCase(**REPAIRED),
+            FalsifiedCase(**SUMS, surface="release", arms=2, rounds=8, runs=100_000),
+            SurvivingCase(**REPAIRED, surface="release", arms=2, rounds=8, runs=100_000),
         ),
     ),
     Entry(
@@ -194,12 +194,12 @@ ENTRIES = (
             bound=lipschitz_regret_bound, exponent=0.5, source=f"{PAPER}, Theorem 11; the constants are derived"
         ),
         cases=(
-            Case(expected="falsified", **OUTPUTS, parameters=SMALL, note=OWN_CURVATURE),
-            Case(expected="falsified", **SUMS, surface="release", parameters=SMALL, note=OWN_CURVATURE),
-            Case(expected="survived", **SUMS, surface="release", note="at this T the regulariser doubles the noise"),
-            Case(expected="survived", **REPAIRED, surface="release"),
-            Case(expected="survived", **WEAKER, surface="release", parameters=SMALL),
-            Case(expected="survived", **REPAIRED, surface="release", arms=2, parameters=SMALL, runs=100_000),
+            FalsifiedCase(**OUTPUTS, parameters=SMALL, note=OWN_CURVATURE),
+            FalsifiedCase(**SUMS, surface="release", parameters=SMALL, note=OWN_CURVATURE),
+            SurvivingCase(**SUMS, surface="release", note="at this T the regulariser doubles the noise"),
+            SurvivingCase(**REPAIRED, surface="release"),
+            SurvivingCase(**WEAKER, surface="release", parameters=SMALL),
+            SurvivingCase(**REPAIRED, surface="release", arms=2, parameters=SMALL, runs=100_000),
         ),
     ),
     Entry(
@@ -213,14 +213,14 @@ ENTRIES = (
         fixed_losses=True,
         regret=RegretClaim(bound=bandit_regret_bound, exponent=2 / 3, source=PROOF_6),
         cases=(
-            Case(expected="falsified", **BANDIT_OUTPUTS),
-            Case(expected="falsified", **BANDIT_SUMS, surface="release"),
-            Case(expected="falsified", **BANDIT_SUMS, rounds=8, surface="release"),
-            Case(expected="survived", **WEAKER, surface="release"),
-            Case(expected="survived", **REPAIRED, surface="release"),
-            Case(expected="survived", **REPAIRED),
-            Case(expected="falsified", **BANDIT_SUMS, surface="release", **IN_THE_PLANE),
-            Case(expected="survived", **REPAIRED, surface="release", **IN_THE_PLANE),
+            FalsifiedCase(**BANDIT_OUTPUTS),
+            FalsifiedCase(**BANDIT_SUMS, surface="release"),
+            FalsifiedCase(**BANDIT_SUMS, rounds=8, surface="release"),
+            SurvivingCase(**WEAKER, surface="release"),
+            SurvivingCase(**REPAIRED, surface="release"),
+            SurvivingCase(**REPAIRED),
+            FalsifiedCase(**BANDIT_SUMS, surface="release", **IN_THE_PLANE),
+            SurvivingCase(**REPAIRED, surface="release", **IN_THE_PLANE),
         ),
     ),
     Entry(
@@ -233,8 +233,8 @@ ENTRIES = (
         losses="l2-ball",
         fixed_losses=True,
         cases=(
-            Case(expected="falsified", **NODES, runs=20_000),
-            Case(expected="survived", **REPAIRED, surface="publication", runs=50_000),
+            FalsifiedCase(**NODES, runs=20_000),
+            SurvivingCase(**REPAIRED, surface="publication", runs=50_000),
         ),
     ),
 )

@@ -6,7 +6,7 @@ import math
 
 from ...mechanisms.noise import L2Laplace
 from ...mechanisms.parameters import check_positive
-from ..entry import Case, Entry, RegretClaim, Setting, WhoseReading
+from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, WhoseReading
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
 from ..problems.domains import L2Ball, ProbabilitySimplex, Projection
@@ -145,18 +145,10 @@ ENTRIES = (
         fixed_losses=True,
         regret=RegretClaim(bound=adaptive_bound, exponent=0.75, source=PROOF_6_FOR_17),
         cases=(
-            Case(expected="falsified", **BANDIT_OUTPUTS, pair=flat_pair(5), parameters=TIGHT, runs=100_000),
-            Case(
-                expected="falsified",
-                **BANDIT_SUMS,
-                pair=flat_pair(5),
-                parameters=TIGHT,
-                surface="release",
-                runs=50_000,
-            ),
-            Case(expected="survived", pair=flat_pair(5), **REPAIRED, parameters=TIGHT, runs=100_000),
-            Case(
-                expected="survived",
+            FalsifiedCase(**BANDIT_OUTPUTS, pair=flat_pair(5), parameters=TIGHT, runs=100_000),
+            FalsifiedCase(**BANDIT_SUMS, pair=flat_pair(5), parameters=TIGHT, surface="release", runs=50_000),
+            SurvivingCase(pair=flat_pair(5), **REPAIRED, parameters=TIGHT, runs=100_000),
+            SurvivingCase(
                 pair=flat_pair(5),
                 surface="release",
                 **REPAIRED,
@@ -176,16 +168,8 @@ ENTRIES = (
         fixed_losses=True,
         regret=RegretClaim(bound=adaptive_bound, exponent=0.75, source=PROOF_6_FOR_17),
         cases=(
-            Case(
-                expected="falsified",
-                standing="reading",
-                pair=flat_pair(5),
-                surface="release",
-                runs=100_000,
-                note=HULL,
-            ),
-            Case(
-                expected="survived",
+            FalsifiedCase(standing="reading", pair=flat_pair(5), surface="release", runs=100_000, note=HULL),
+            SurvivingCase(
                 pair=flat_pair(5),
                 surface="release",
                 **REPAIRED,
@@ -205,10 +189,9 @@ ENTRIES = (
         fixed_losses=True,
         regret=RegretClaim(bound=adaptive_bound, exponent=0.75, source=PROOF_6),
         cases=(
-            Case(expected="falsified", **ANSWERED, pair=ANSWERING, runs=100_000),
-            Case(expected="falsified", **ANSWERED, pair=ANSWERING, surface="release", runs=50_000),
-            Case(
-                expected="falsified",
+            FalsifiedCase(**ANSWERED, pair=ANSWERING, runs=100_000),
+            FalsifiedCase(**ANSWERED, pair=ANSWERING, surface="release", runs=50_000),
+            FalsifiedCase(
                 **ANSWERED,
                 pair=ANSWERING_PLANE,
                 surface="release",
@@ -217,9 +200,8 @@ ENTRIES = (
                 parameters={"radius": 2.0},
                 runs=100_000,
             ),
-            Case(expected="survived", pair=ANSWERING, **REPAIRED, runs=100_000),
-            Case(
-                expected="survived",
+            SurvivingCase(pair=ANSWERING, **REPAIRED, runs=100_000),
+            SurvivingCase(
                 pair=ANSWERING_PLANE,
                 surface="release",
                 **REPAIRED,
@@ -243,23 +225,17 @@ ENTRIES = (
             source=f"{PAPER}, Table 1 and Theorem 11; the constants are derived",
         ),
         cases=(
-            Case(
-                expected="survived",
-                standing="reading",
-                note=SQUARE_ROOT,
-                pair=opposite_experts(4),
-                surface="release",
-                runs=100_000,
+            SurvivingCase(
+                standing="reading", note=SQUARE_ROOT, pair=opposite_experts(4), surface="release", runs=100_000
             ),
-            Case(expected="survived", standing="reading", note=SQUARE_ROOT, pair=opposite_experts(4), runs=100_000),
-            Case(
-                expected="survived",
+            SurvivingCase(standing="reading", note=SQUARE_ROOT, pair=opposite_experts(4), runs=100_000),
+            SurvivingCase(
                 pair=opposite_experts(4),
                 surface="release",
                 **REPAIRED,
                 runs=100_000,
             ),
         ),
-        example=Case(expected="survived", standing="reading", surface="release", note=SQUARE_ROOT),
+        example=SurvivingCase(standing="reading", surface="release", note=SQUARE_ROOT),
     ),
 )

@@ -8,7 +8,7 @@ from ...errors import must_be
 from ..bandits.exp3 import Exp3
 from ..checks import check_batch, check_fraction
 from ..conversions.batched import MiniBatch
-from ..entry import Case, Entry, Setting
+from ..entry import Entry, FalsifiedCase, Setting
 
 
 def exp3_minibatch(
@@ -51,6 +51,6 @@ ENTRIES = (
         rounds=3000,
         delta=1e-2,
         claim_epsilon=claimed,
-        cases=(Case(expected="falsified", standing="reading", runs=8_000, note=OURS),),
+        cases=(FalsifiedCase(standing="reading", runs=8_000, note=OURS),),
     ),
 )
