@@ -7,7 +7,6 @@ score costs power, never validity.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, cast
 
@@ -315,32 +314,10 @@ class Paired(Boosted):
         return Interacting(codes, stepwise=True).learn(train) if codes else nothing
 
 
-@dataclass(frozen=True)
-class DeclaredScore:
+class DeclaredScore(Score):
     """A score that a learner declares, as an attack on it."""
 
-    declared: Score
     trained: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        """Its name in the record."""
-        return self.declared.name
-
-    @property
-    def exact(self) -> bool:
-        """Whether it is the exact log-likelihood ratio."""
-        return self.declared.exact
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether its log loss judges it where it is not exact."""
-        return self.declared.calibrated
-
-    @property
-    def wording(self) -> str:
-        """What an exact score is computed from."""
-        return self.declared.wording
 
     def applies(self, learner: Learner, pair: Pair, view: View) -> bool:
         """Tell that it can: it was declared for this pair."""
@@ -348,7 +325,7 @@ class DeclaredScore:
 
     def fit(self, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
         """Return the score; it needs no training."""
-        score = self.declared.prepare()
+        score = self.prepare()
         return Scorer(self.name, partial(_score_of_actions, score), exact=self.exact, wording=self.wording)
 
 
@@ -361,7 +338,7 @@ def declared_scores(learner: Learner, pair: Pair, view: View) -> list[LearnerAtt
     if view.channel or not declares(learner, "score"):
         return []
     scores = cast(HasScore, learner).score(pair.left, pair.right, pair.t0)
-    return [DeclaredScore(score) for score in scores]
+    return [DeclaredScore(**vars(score)) for score in scores]
 
 
 #: In order of preference; what a learner declares comes before those that are trained.

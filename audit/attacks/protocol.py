@@ -29,8 +29,8 @@ _CERTAIN = 1000.0
 Seen = TypeVar("Seen", contravariant=True)
 
 
-class FittedAttack(Protocol[Seen]):
-    """A score of runs. An event is thresholds on it, so every score is valid: a poor one costs power."""
+class Described(Protocol):
+    """What a record says of an attack."""
 
     @property
     def name(self) -> str:
@@ -44,20 +44,16 @@ class FittedAttack(Protocol[Seen]):
     def wording(self) -> str:
         """What an exact score is computed from, in the words of a report; empty for others."""
 
+
+class FittedAttack(Described, Protocol[Seen]):
+    """A score of runs. An event is thresholds on it, so every score is valid: a poor one costs power."""
+
     def score(self, seen: Seen) -> Floats:
         """Return the evidence for the left world, (runs,); nan is never guessed."""
 
 
-class LearnerAttack(Protocol):
+class LearnerAttack(Described, Protocol):
     """An attack on learners, a class whose objects are fitted: what `FittedAttack` says, and how it is fitted."""
-
-    @property
-    def name(self) -> str:
-        """The attack's name in the record."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether its score is the exact log-likelihood ratio of what is seen."""
 
     @property
     def trained(self) -> bool:
@@ -66,10 +62,6 @@ class LearnerAttack(Protocol):
     @property
     def calibrated(self) -> bool:
         """Whether its log loss judges it where it is not exact: noise is integrated out, or a few arms are counted."""
-
-    @property
-    def wording(self) -> str:
-        """What an exact score is computed from, in the words of a report; empty for others."""
 
     def applies(self, learner: Learner, pair: Pair, view: View, /) -> bool:
         """Tell whether it can attack this learner on this pair, from what this view shows."""

@@ -25,12 +25,16 @@ _NETWORK = 16
 _LEAST_EXPONENT = -707.0
 
 
-class Regularised(Protocol):
-    """A domain with a regulariser R and its prox oracle. Any class with these two members will do."""
+class Domain(Protocol):
+    """A set of points of so many coordinates."""
 
     @property
     def dim(self) -> int:
         """The number of coordinates."""
+
+
+class Regularised(Domain, Protocol):
+    """A domain with a regulariser R and its prox oracle. Any class with these two members will do."""
 
     def prox(self, linear: Floats) -> Floats:
         """Return argmin over the domain of <linear, x> + R(x), (dim, runs)."""
@@ -44,23 +48,12 @@ class LinearMinimiser(Protocol):
         """Return argmin over the domain of <linear, x>: points (dim, runs), or (runs,) arms for unit vectors."""
 
 
-class Minimiser(Protocol):
+class Minimiser(Domain, LinearMinimiser, Protocol):
     """A domain whose linear functions are minimised by points or by arms."""
 
-    @property
-    def dim(self) -> int:
-        """The number of coordinates."""
 
-    def minimise(self, linear: Floats) -> Actions:
-        """Return argmin over the domain of <linear, x>: points (dim, runs), or (runs,) arms for unit vectors."""
-
-
-class LinearOracle(Protocol):
+class LinearOracle(Domain, Protocol):
     """A convex domain that can minimise linear functions."""
-
-    @property
-    def dim(self) -> int:
-        """The number of coordinates."""
 
     @property
     def diameter(self) -> float:
@@ -70,12 +63,8 @@ class LinearOracle(Protocol):
         """Return a point of the domain with the least <linear, x>, for every run: (dim, runs)."""
 
 
-class Projection(Protocol):
+class Projection(Domain, Protocol):
     """A convex domain that can project."""
-
-    @property
-    def dim(self) -> int:
-        """The number of coordinates."""
 
     @property
     def outer_radius(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,8 +79,19 @@ def _finite(name: str, value: float) -> float:
     return float(value)
 
 
+class Declared:
+    """A loss whose fields are its record's form."""
+
+    name: ClassVar[str]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the record's form."""
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        return {"loss": self.name, **fields}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Linear:
+class Linear(Declared):
     """`f(x) = <slope, x> + offset`; on arms, the loss of arm i is `slope[i] + offset`.
 
     Parameters
@@ -90,6 +101,7 @@ class Linear:
     offset : float
     """
 
+    name = "linear"
     slope: tuple[float, ...]
     offset: float = 0.0
 
@@ -116,13 +128,9 @@ class Linear:
         """Return the largest |f| on the ball of this radius around 0."""
         return math.hypot(*self.slope) * radius + abs(self.offset)
 
-    def to_json(self) -> dict[str, object]:
-        """Return the record's form."""
-        return {"loss": "linear", "slope": list(self.slope), "offset": self.offset}
-
 
 @dataclass(frozen=True, kw_only=True)
-class Quadratic:
+class Quadratic(Declared):
     """`f(x) = curvature / 2 * ||x - centre||_2^2 + offset`: strongly convex.
 
     A centre outside the domain makes it nearly linear there, with gradients between `curvature * (||centre|| - R)`
@@ -137,6 +145,7 @@ class Quadratic:
     offset : float
     """
 
+    name = "quadratic"
     curvature: float
     centre: tuple[float, ...]
     offset: float = 0.0
@@ -187,13 +196,9 @@ class Quadratic:
         low, high = (0.5 * self.curvature * d**2 for d in (max(distance - radius, 0.0), distance + radius))
         return max(abs(low + self.offset), abs(high + self.offset))
 
-    def to_json(self) -> dict[str, object]:
-        """Return the record's form."""
-        return {"loss": "quadratic", "curvature": self.curvature, "centre": list(self.centre), "offset": self.offset}
-
 
 @dataclass(frozen=True, kw_only=True)
-class Absolute:
+class Absolute(Declared):
     """`f(x) = |<slope, x> - level| + offset`; the subgradient at the kink is 0.
 
     Parameters
@@ -202,6 +207,7 @@ class Absolute:
     level, offset : float
     """
 
+    name = "absolute"
     slope: tuple[float, ...]
     level: float = 0.0
     offset: float = 0.0
@@ -231,10 +237,6 @@ class Absolute:
         low, high = max(abs(self.level) - reach, 0.0), abs(self.level) + reach
         return max(abs(low + self.offset), abs(high + self.offset))
 
-    def to_json(self) -> dict[str, object]:
-        """Return the record's form."""
-        return {"loss": "absolute", "slope": list(self.slope), "level": self.level, "offset": self.offset}
-
 
 Family = Linear | Quadratic | Absolute
 
@@ -257,7 +259,7 @@ class SwitchedLoss:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switch:
+class Switch(Declared):
     """An adaptive loss: `above` where a past action exceeds a threshold, `below` elsewhere.
 
     Parameters
@@ -272,6 +274,7 @@ class Switch:
         Which coordinate of a point.
     """
 
+    name = "switch"
     below: Family
     above: Family
     threshold: float = 0.0
@@ -295,17 +298,10 @@ class Switch:
 
     def to_json(self) -> dict[str, object]:
         """Return the record's form."""
-        return {
-            "loss": "switch",
-            "below": self.below.to_json(),
-            "above": self.above.to_json(),
-            "threshold": self.threshold,
-            "lag": self.lag,
-            "coordinate": self.coordinate,
-        }
+        return {**super().to_json(), "below": self.below.to_json(), "above": self.above.to_json()}
 
 
-_FAMILIES: dict[str, type[Family]] = {"linear": Linear, "quadratic": Quadratic, "absolute": Absolute}
+_FAMILIES: dict[str, type[Family]] = {kind.name: kind for kind in (Linear, Quadratic, Absolute)}
 
 
 def from_json(data: object) -> Loss | Switch:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -112,7 +112,3 @@ class ZCDP(Measure):
         at = np.argmin(_approximate(coarse, self.rho * coarse, delta))
         finer = 1 + (coarse[at] - 1) * (_ORDERS[2] / _ORDERS[1]) ** _FINER
         return float(np.min(_approximate(finer, self.rho * finer, delta)))
-
-    def to_json(self) -> Any:
-        """Return the record's `measure`."""
-        return {"kind": self.kind, "rho": self.rho}
