@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,8 +58,8 @@ class Change:
     own, accepted : Count or None
     batches, more_runs : int
         In which it was counted on.
-    read : tuple of str
-        The files that the audit read: a later change is known by these too.
+    read : dict
+        The hashes of the files that the audit read, by their names: a later change is known by these.
     """
 
     time: str
@@ -69,7 +69,7 @@ class Change:
     accepted: Count | None
     batches: int = 0
     more_runs: int = 0
-    read: tuple[str, ...] = ()
+    read: dict[str, str] = field(default_factory=dict)
 
     @property
     def of_claim(self) -> list[int]:
@@ -106,7 +106,7 @@ class Change:
         if not isinstance(data, dict):
             raise ValueError("no object")
         time, claim, change = (str(data[name]) for name in ("time", "claim", "change"))
-        read = tuple(map(str, data["read"]))
+        read = {str(name): str(digest) for name, digest in data["read"].items()}
         own, accepted = (None if data[name] is None else Count.of_json(data[name]) for name in ("own", "accepted"))
         return cls(time, claim, change, own, accepted, int(data["batches"]), int(data["more_runs"]), read)
 
@@ -144,7 +144,7 @@ class History:
         for number, line in enumerate(lines, start=1):
             try:
                 change = Change.of_text(line)
-            except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
                 if number < len(lines):
                     raise ValueError(f"{path}:{number} is no line of a history") from None
                 torn = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -9,6 +10,11 @@ from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+
+from .provenance import is_users
+
+#: Folders that were put on the path for a target.
+_of_targets: list[str] = []
 
 
 class _OwnNames:
@@ -43,13 +49,34 @@ def keep_own_names() -> None:
         sys.meta_path.insert(next(places, len(sys.meta_path)), _OwnNames)
 
 
-def add_folder(folder: str) -> None:
-    """Let modules be imported from the folder of a target, in this process and in workers that start later.
+def put_first(folder: str | None) -> None:
+    """Let a target import from its own folder, if it is given by its file, in this process and in workers that start.
 
     It comes first, as the folder of a script does, so that a target finds its neighbours, and not what has their name
-    in the working directory or on PYTHONPATH.
+    in the working directory or on PYTHONPATH. The folders of earlier targets come last, and modules that a new process
+    would now find elsewhere are forgotten.
     """
     keep_own_names()
-    if folder in sys.path:
-        sys.path.remove(folder)
-    sys.path.insert(0, folder)
+    if folder is not None and folder not in sys.path:
+        _of_targets.append(folder)
+    others = [place for place in sys.path if place not in _of_targets and place != folder]
+    last = [place for place in sys.path if place in _of_targets and place != folder]
+    sys.path[:] = [*([] if folder is None else [folder]), *others, *last]
+    for name, module in list(sys.modules.items()):
+        origin = vars(module).get("__file__") if isinstance(module, ModuleType) else None
+        if isinstance(origin, str) and is_users(origin) and _origin(name) not in (None, os.path.realpath(origin)):
+            package = name.partition(".")[0]
+            for loaded in [one for one in sys.modules if one.partition(".")[0] == package]:
+                del sys.modules[loaded]
+
+
+def _origin(name: str) -> str | None:
+    """Return the file that a module is imported from now; packages are not loaded to tell."""
+    folders: Sequence[str] | None = sys.path
+    spec = None
+    for part in name.split("."):
+        spec = None if folders is None else PathFinder.find_spec(part, folders)
+        if spec is None:
+            return None
+        folders = spec.submodule_search_locations
+    return os.path.realpath(spec.origin) if spec is not None and spec.has_location and spec.origin else None

@@ -14,7 +14,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
@@ -23,6 +23,8 @@ from typing import Any, Protocol, TypeVar
 from ...learners.blame import blamed, deliberate, interruption, said
 from ...learners.float_errors import handling_of_target, with_handling
 from ...learners.protocol import LearnerError
+from . import file_reads
+from .file_reads import FileReads
 from .import_path import keep_own_names
 from .progress import TimeLeft, with_bar
 from .warned import Warned, collected, receive
@@ -249,7 +251,8 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **op
     folder, task = os.getcwd(), partial(with_handling, handling_of_target(), task)
     with _starting():
         parallel = Parallel(n_jobs=jobs, backend=_watching(), **options)
-        finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
+        run = file_reads.run_name()
+        finished = parallel(delayed(_in_worker)(folder, task, item, run) for item in items)
         _SENT.add(finished)
         _end_with_python()
 
@@ -342,25 +345,31 @@ def _travels(task: Callable[..., object]) -> bool:
     return True
 
 
-def _in_worker(folder: str, task: Callable[[Item], Result], item: Item) -> tuple[Result | Failed, Warned]:
-    """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
+def _in_worker(
+    folder: str, task: Callable[[Item], Result], item: Item, run: str
+) -> tuple[Result | Failed, Warned, FileReads | None]:
+    """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths.
+
+    Return what was read too, where that is collected for a run.
+    """
     keep_own_names()  # the folders of targets came with the path
     if os.environ.get(SAFE) == SAFE_MARK:  # not for what audited code starts
         del os.environ[SAFE]
     os.chdir(folder)  # without a look at the current one, which may be gone
-    with collected() as warned:
-        return attempt(task, item), warned
+    with collected() as warned, file_reads.collected(run) if run else nullcontext() as reads:
+        return attempt(task, item), warned, reads
 
 
-def _received(sent: tuple[Result | Failed, Warned]) -> Result:
-    """Return the result of another process, or raise why there is none; note what it warned of."""
-    result, warned = sent
+def _received(sent: tuple[Result | Failed, Warned, FileReads | None]) -> Result:
+    """Return the result of another process, or raise why there is none; note what it warned of, and what it read."""
+    result, warned, reads = sent
     receive(warned)
+    file_reads.receive(reads)
     return unwrapped(result)
 
 
 def _watching() -> object:
-    """Return joblib's processes, which watch their parent from their start.
+    """Return joblib's processes, which watch their parent from their start; others where another target comes first.
 
     Before joblib 1.5 `Parallel` itself takes no initializer.
     """
@@ -368,15 +377,16 @@ def _watching() -> object:
 
     class Watching(LokyBackend):  # type: ignore[misc]
         def configure(self, *args: object, **kwargs: object) -> object:
-            return super().configure(*args, initializer=die_with, initargs=(os.getpid(),), **kwargs)
+            return super().configure(*args, initializer=die_with, initargs=(os.getpid(), sys.path[0]), **kwargs)
 
     return Watching()
 
 
-def die_with(parent: int) -> None:
+def die_with(parent: int, folder: str = "") -> None:
     """End this worker process soon after its parent has ended, whatever it computes or waits for, and by no Ctrl-C.
 
-    Each does so from its start: a parent that is killed before the first task would leave it waiting.
+    Each does so from its start: a parent that is killed before the first task would leave it waiting. The `folder`
+    that comes first on the parent's path tells joblib's processes apart: a process holds one module of a name.
     """
     signal.signal(signal.SIGINT, lambda *_: None)  # a handler, which programs that audited code starts do not have
     if hasattr(signal, "pthread_sigmask"):
@@ -411,7 +421,10 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
     handling = handling_of_target()
     try:
         with _starting():
-            future = _one_process().submit(_in_worker, os.getcwd(), partial(with_handling, handling, task), item)
+            future = _one_process().submit(
+                *(_in_worker, os.getcwd(), partial(with_handling, handling, task), item),
+                file_reads.run_name(),
+            )
         result: Result = _received(future.result())
         return result
     except BrokenProcessPool:

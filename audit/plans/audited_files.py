@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 from ... import __version__
-from ..execution.provenance import named_from_here, versions
+from ..execution.provenance import hash_of, is_users, named_from_here, versions
 from ..record_types import AuditedJson
 from ..spaces.files import InputFile
 from .plan import Plan
@@ -25,29 +26,41 @@ def audited_files(plan: Plan) -> AuditedJson:
 
     It does if no tracked file was changed, and every file that the plan names is tracked.
     """
-    places = sorted({path for task in plan.tasks for path in _files_of(task)})
-    hashes = {named_from_here(path): digest for path in places if (digest := _hash(path))}
     commit = _git("rev-parse", "HEAD")
     changed = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
-    tracked = not hashes or _git("ls-files", "--error-unmatch", "--", *map(str, places)) is not None
-    return {
+    identity: AuditedJson = {
         "commit": commit,
-        "clean": None if changed is None else changed == "" and tracked,
-        "files": hashes,
+        "clean": None if changed is None else changed == "",
+        "files": {},
         "versions": {"overclaim": __version__, **versions(), **_versions_of(plan)},
     }
+    return with_files(identity, {str(path): hash_of(str(path)) for task in plan.tasks for path in files_of(task)})
 
 
-def _files_of(task: Task) -> Iterator[Path]:
-    """Yield the files that a task names: its target, its relation's, its inputs, and scores of canaries."""
-    names = [task.target.rpartition(":")[0]] if not task.of_scores else []
-    names += [task.relation.rpartition(":")[0]] if task.near_by_function else []
-    yield from (Path(name) for name in names if name.endswith(".py"))
-    for name in names:
-        if name and not name.endswith(".py") and (origin := _origin(name)) is not None:
-            yield origin
-    yield from (Path(file) for file in (task.scores, task.inserted, task.held_out) if file is not None)
-    yield from (one.path for one in (task.left, task.right, task.input_schema) if isinstance(one, InputFile))
+def with_files(identity: AuditedJson, hashes: Mapping[str, str]) -> AuditedJson:
+    """Return what was audited with more files, by their paths: the user's, by their names from the current folder."""
+    users = {path: digest for path, digest in sorted(hashes.items()) if digest and is_users(path)}
+    files = identity["files"] | {named_from_here(Path(path)): digest for path, digest in users.items()}
+    tracked = not users or not identity["clean"] or _git("ls-files", "--error-unmatch", "--", *users) is not None
+    return identity | {"files": files, "clean": identity["clean"] and tracked}
+
+
+def files_of(task: Task) -> Iterator[Path]:
+    """Yield the files that a task names: its target, its relation's, its score's, its inputs, and canaries' scores."""
+    names = [] if task.of_scores else [task.target]
+    names += [name for name in (task.relation if task.near_by_function else None, task.score) if name is not None]
+    yield from chain(*map(file_of, names))
+    files: list[str | Path] = [file for file in (task.scores, task.inserted, task.held_out) if file is not None]
+    files += [one.path for one in (task.left, task.right, task.input_schema) if isinstance(one, InputFile)]
+    yield from (Path(os.path.abspath(file)) for file in files)
+
+
+def file_of(target: str) -> Iterator[Path]:
+    """Yield the file of a user's target, where it names one that there may be."""
+    place = target.rpartition(":")[0]
+    path = Path(place) if place.endswith(".py") else _origin(place) if place else None
+    if path is not None:
+        yield Path(os.path.abspath(path))
 
 
 def _origin(module: str) -> Path | None:
@@ -63,13 +76,6 @@ def _versions_of(plan: Plan) -> dict[str, str]:
     modules = {task.target.partition(":")[0].partition(".")[0] for task in plan.tasks if ":" in task.target}
     known = packages_distributions() if any(not name.endswith("py") for name in modules) else {}
     return {name: version(name) for module in sorted(modules) for name in known.get(module, ())}
-
-
-def _hash(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError):
-        return ""
 
 
 def _git(*words: str) -> str | None:

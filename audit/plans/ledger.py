@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,18 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import hinted
+from ..execution import file_reads
 from ..execution.execution import Json
-from ..execution.provenance import changed, digest_with_imports, environment, loaded_files, own_code, packages
+from ..execution.provenance import environment, hash_of, own_code, packages
 from ..play.transcripts import BLOCK, MAX_TOGETHER
 from ..statistics.events import Counts
+from .audited_files import file_of, files_of
 from .lock import LedgerError
 from .plan import Plan
-from .score_files import digest_of
 from .tasks import Task
 
 NAME = "ledger.sqlite"
 #: The version of the tables below: a ledger of another one is refused.
-SCHEMA = "2"
+SCHEMA = "3"
 #: Seconds that a writer waits for another process.
 PATIENCE = 60.0
 _TABLES = """
@@ -39,7 +39,7 @@ CREATE TABLE blocks (
     run TEXT, claim INTEGER, stage TEXT, block INTEGER, counts TEXT NOT NULL, PRIMARY KEY (run, claim, stage, block)
 );
 CREATE TABLE stages (run TEXT, claim INTEGER, stage TEXT, value TEXT NOT NULL, PRIMARY KEY (run, claim, stage));
-CREATE TABLE files (run TEXT, path TEXT, hash TEXT NOT NULL, PRIMARY KEY (run, path));
+CREATE TABLE files (run TEXT, claim INTEGER, path TEXT, hash TEXT NOT NULL, PRIMARY KEY (run, claim, path));
 CREATE TABLE claims (run TEXT, claim INTEGER, outcome TEXT NOT NULL, PRIMARY KEY (run, claim));
 """
 #: The errors of sqlite after which a retry cannot help: no database, a damaged one, or one without our tables.
@@ -52,32 +52,26 @@ def versions(plan: Plan) -> str:
 
 
 def fingerprint(plan: Plan) -> str:
-    """Return the hash of a plan: its tasks, seeds and pairs, users' files and their imports, and the sizes of blocks.
+    """Return the hash of a plan: its tasks, seeds and pairs, and the sizes of blocks; files are compared by claim.
 
     Raises
     ------
     ValueError
         If the plan holds what no JSON can.
     """
-    texts = {place: digest_with_imports(place) for place in {_place(task) for task in plan.tasks} if place}
-    tasks = [_task_facts(task) | {"text": texts.get(_place(task), "")} for task in plan.tasks]
-    facts = {"tasks": tasks, "seed": plan.seed, "confidence": plan.confidence, "alpha": plan.report_alpha}
-    facts |= {"block": [BLOCK, MAX_TOGETHER], "regret": [vars(task) for task in plan.regret]}
+    facts = {"tasks": [*map(_task_facts, plan.tasks)], "seed": plan.seed, "confidence": plan.confidence}
+    facts |= {
+        "alpha": plan.report_alpha,
+        "block": [BLOCK, MAX_TOGETHER],
+        "regret": [vars(task) for task in plan.regret],
+    }
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=repr).encode()).hexdigest()
-
-
-def _place(task: Task) -> str:
-    return "" if task.of_scores else task.target.rpartition(":")[0]
 
 
 def _task_facts(task: Task) -> dict[str, object]:
     facts = {name: value for name, value in vars(task).items() if name != "pair"}
-    facts["parameters"] = dict(task.parameters)
-    facts["pair"] = None if task.pair is None else task.pair.to_json()
-    files = [file for file in (task.scores, task.inserted, task.held_out) if file is not None]
-    if task.score is not None:
-        facts["score_text"] = digest_with_imports(task.score.rpartition(":")[0])
-    return facts | ({"files": [digest_of(Path(file)) for file in files]} if files else {})
+    pair = None if task.pair is None else task.pair.to_json()
+    return facts | {"parameters": dict(task.parameters), "pair": pair}
 
 
 def _current() -> Path:
@@ -99,6 +93,8 @@ class Ledger:
         Of the run: everything that its results depend on. All its rows bear it, and no others are read.
     kept : int or None
         Finished claims that a resumed run goes on from; None of a run that begins.
+    edited : tuple of (int, str)
+        Claims that a resumed run begins anew, each with a file of theirs that was changed.
     folder : Path
         That a relative path starts from.
     """
@@ -106,6 +102,7 @@ class Ledger:
     path: Path
     key: str = ""
     kept: int | None = None
+    edited: tuple[tuple[int, str], ...] = ()
     folder: Path = field(default_factory=_current)
 
     @property
@@ -138,13 +135,44 @@ class Ledger:
                 )
             if resume and present:
                 ledger._check(present, facts)
-                return replace(ledger, kept=finished["claims"])
+                return ledger._without_edited(plan)
             ledger.remove()  # nothing was finished
         with ledger._open(create=True) as connection:
             connection.executescript("BEGIN;" + _TABLES)
             connection.executemany("INSERT INTO about VALUES (?, ?)", list(facts.items()))
+            ledger._keep_named(connection, plan)
             connection.commit()
         return ledger
+
+    def _keep_named(self, connection: sqlite3.Connection, plan: Plan) -> None:
+        """Keep what the files are now that each task names."""
+        named = [*map(files_of, plan.tasks), *(file_of(task.target) for task in plan.regret)]
+        for claim, files in enumerate(named):
+            self.keep_files(connection, claim, {path: hash_of(path) for path in map(str, files)})
+
+    def _without_edited(self, plan: Plan) -> Ledger:
+        """Forget the claims that read a file which is another now; return the ledger with the others."""
+        files = self.files()
+        now = {path: hash_of(path) for path in {path for known in files.values() for path in known}}
+        edited = {
+            claim: path for claim, known in files.items() for path, digest in known.items() if now[path] != digest
+        }
+        with self._open() as connection:
+            for table in ("claims", "blocks", "stages", "files"):
+                query = f"DELETE FROM {table} WHERE run = ? AND claim = ?"
+                connection.executemany(query, [(self.key, claim) for claim in edited])
+            self._keep_named(connection, plan)
+            connection.commit()
+        return replace(self, kept=len(self.outcomes()), edited=tuple(sorted(edited.items())))
+
+    def files(self) -> dict[int, dict[str, str]]:
+        """Return the hashes of the files that each claim read."""
+        with self._open() as connection:
+            rows = connection.execute("SELECT claim, path, hash FROM files WHERE run = ?", (self.key,)).fetchall()
+        files: dict[int, dict[str, str]] = {}
+        for claim, path, digest in rows:
+            files.setdefault(claim, {})[path] = digest
+        return files
 
     def held(self) -> AbstractContextManager[object]:
         """Keep the file open: who closes it last writes all of it back to the disk, else after every page.
@@ -183,7 +211,7 @@ class Ledger:
             )
         if present.get("plan") != wanted["plan"]:
             raise hinted(
-                LedgerError(f"{self.path} is of another plan, or a target's file has changed, or one that it imports"),
+                LedgerError(f"{self.path} is of another plan, or has another baseline or code beside it"),
                 "give that plan, or remove the file to start over",
             )
         now = json.loads(wanted["environment"])
@@ -193,12 +221,6 @@ class Ledger:
             raise LedgerError(
                 f"{self.path} is of another environment ({other} changed): resume it there, or remove the file to "
                 "start over"
-            )
-        with self._open() as connection:
-            files = dict(connection.execute("SELECT path, hash FROM files WHERE run = ?", (self.key,)).fetchall())
-        if edited := changed(files):
-            raise hinted(
-                LedgerError(f"{edited[0]!r} has changed since {self.path} was begun"), "remove that to start over"
             )
 
     @classmethod
@@ -253,13 +275,16 @@ class Ledger:
             )
             for table in ("blocks", "stages"):
                 connection.execute(f"DELETE FROM {table} WHERE run = ? AND claim = ?", (self.key, claim))
-            self.keep_files(connection)
+            if (reads := file_reads.current()) is not None:
+                self.keep_files(connection, claim, reads.hashes)
             connection.commit()
 
-    def keep_files(self, connection: sqlite3.Connection) -> None:
-        """Keep what the user's loaded modules are, as far as they are new: a resumed run must meet the same."""
-        rows = [(self.key, path, digest) for path, digest in loaded_files().items()]
-        connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?, ?)", rows)
+    def keep_files(self, connection: sqlite3.Connection, claim: int, hashes: Mapping[str, str | None]) -> None:
+        """Keep what the files are that a claim read, as far as they are new; forget those that it wrote."""
+        new = [(self.key, claim, path, digest) for path, digest in hashes.items() if digest is not None]
+        connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?)", new)
+        own = [(self.key, claim, path) for path, digest in hashes.items() if digest is None]
+        connection.executemany("DELETE FROM files WHERE run = ? AND claim = ? AND path = ?", own)
 
     def page(self, claim: int) -> Page:
         """Return the page of one claim."""
@@ -318,9 +343,9 @@ class Page:
         return connect(self.ledger.file, "rw")
 
     @cached_property
-    def _modules(self) -> list[int]:
-        """How many modules were loaded when their files were last looked at."""
-        return [0]
+    def _files(self) -> list[dict[str, str | None]]:
+        """The files that were read when they were last kept."""
+        return [{}]
 
     def recall(self, stage: str) -> dict[int, Counts]:
         """Return the finished blocks of a stage; the stage's name tells everything that fixed its counts."""
@@ -374,9 +399,10 @@ class Page:
         """Run a query about this claim, a change and what it says of the user's files as one transaction."""
         with self.ledger.clear_errors(), self._connection:
             rows = self._connection.execute(query, (self.ledger.key, self.claim, *values))
-            if not query.startswith("SELECT") and self._modules[0] != len(sys.modules):
-                self._modules[0] = len(sys.modules)
-                self.ledger.keep_files(self._connection)
+            reads = file_reads.current()
+            if not query.startswith("SELECT") and reads is not None and reads.hashes != self._files[0]:
+                self._files[0] = dict(reads.hashes)
+                self.ledger.keep_files(self._connection, self.claim, reads.hashes)
             return rows
 
     def close(self) -> None:

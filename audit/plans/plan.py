@@ -29,7 +29,7 @@ from ...mechanisms.library_entry import LibraryCase
 from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ...mechanisms.relations import RelationError
 from ..execution.execution import Budget
-from ..execution.provenance import check_namesakes, named_from_here, target_from_here
+from ..execution.provenance import named_from_here, target_from_here
 from ..play.json_text import parse_float
 from ..play.pairs import Pair
 from .catalogues import catalogue, entry_of, libraries
@@ -195,10 +195,6 @@ def read_plan(path: Path) -> Plan:
         key = "confidence" if alpha is None else "alpha"
         raise lines.placed(must_be(key, "farther from 0 and 1 than floating point", data[key]))
     tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
-    try:
-        check_namesakes(place for task in tasks if not task.of_scores and (place := task.target.rpartition(":")[0]))
-    except ValueError as error:
-        raise reworded(error, f"{path}: {error}", ValueError) from None
     regret = []
     for i, (claim, task) in enumerate(zip(claims, tasks, strict=True)):
         try:
@@ -327,6 +323,7 @@ def _expected(error: Any, key: str) -> str:
     if rule == "anyOf":
         words = {"attributes": "fitted, all, or a list of names"}
         words["inputs"] = "a JSON Schema, as a table or the name of its file"
+        words["power"] = "a factor of at least 1.1, or off"
         return words.get(key, "true, false, or the parameter that sets the noise")
     if rule == "type":
         return {

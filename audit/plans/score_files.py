@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
@@ -63,15 +62,6 @@ def read_sample(path: Path) -> NDArray[Any]:
     if SCORE not in columns:
         raise ValueError(f"{str(path)!r} must have the column score, it has {', '.join(columns) or 'none'}")
     return columns[SCORE]
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file; the name of the error where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        return type(error).__name__
 
 
 def _columns(path: Path) -> Columns:

@@ -20,7 +20,7 @@ from ...errors import about, did_you_mean, exclude, hinted, must_be, unknown, un
 from ...learners.blame import raised, raised_by_target
 from ...learners.float_errors import beside_target, loaded_none, loading
 from ...learners.protocol import LearnerError
-from ..execution.import_path import add_folder
+from ..execution.import_path import put_first
 from ..execution.provenance import named_from_here
 from ..record_types import PlaceJson
 from .catalogues import LIBRARIES, MECHANISMS, catalogue, libraries, mechanisms
@@ -147,7 +147,7 @@ def _load_file(path: Path) -> ModuleType:
         raise ValueError(f"the target's file {str(path)!r} is no regular file")
     with named("cannot read the target's file", path), path.open("rb") as file:
         file.read(1)
-    add_folder(str(path.resolve().parent))
+    put_first(str(path.resolve().parent))
     loader = _FromSource(f"overclaim_target_{path.stem}", str(path))
     spec = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
     assert spec is not None
@@ -175,6 +175,7 @@ class _FromSource(SourceFileLoader):
 
 
 def _load_module(name: str) -> ModuleType:
+    put_first(None)
     try:
         with loading(name):
             return importlib.import_module(name)

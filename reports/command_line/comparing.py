@@ -37,7 +37,8 @@ class Gate:
     digest : str
         The hash of what was accepted: draws are keyed by it, not by the time of day.
     change : str
-        The hash of what the plan's targets are made of, of the files that accepted claims read, and of the versions.
+        The hash of the files that claims are known to read, and of the versions; of an audit that is in the history,
+        and whose files are still the same, what it has there.
     """
 
     file: Path
@@ -48,17 +49,18 @@ class Gate:
     @classmethod
     def of(cls, file: Path, base: RunRecord, plan: Plan) -> Gate:
         """Hash what a baseline is compared with."""
-        from ...audit.execution.provenance import digest_with_imports, hashes_now
+        from ...audit.execution.provenance import hashes_now, named_from_here
+        from ...audit.plans.audited_files import files_of as named_files
         from ...audit.plans.ledger import versions
         from ..history import History
 
-        known = {name for change in History.beside(file).changes for name in change.read}
-        known |= files_of(base).keys()
-        places = sorted({task.target.rpartition(":")[0] for task in plan.tasks if not task.of_scores} - {""})
-        facts = [{place: digest_with_imports(place) for place in places}, hashes_now(known), versions(plan)]
-        return cls(
-            file, base, _hash([[claim["question"], claim["accepted"]] for claim in base["claims"]]), _hash(facts)
-        )
+        past = History.beside(file).changes
+        known = {name: name for read in (files_of(base), *(change.read for change in past)) for name in read}
+        known |= {named_from_here(path): str(path) for task in plan.tasks for path in named_files(task)}
+        now, of_code = hashes_now(known), _hash(versions(plan))
+        same = (c.change for c in past if c.change.endswith(of_code) and c.read.items() <= now.items())
+        change = next(same, f"{_hash(now)}{of_code}")
+        return cls(file, base, _hash([[claim["question"], claim["accepted"]] for claim in base["claims"]]), change)
 
     def fresh(self, plan: Plan) -> Plan:
         """Return a plan whose claims draw anew for each change; the plan's own seed is mixed in."""
@@ -79,10 +81,12 @@ class Gate:
         from ..baseline import compare
         from ..history import History
 
-        history = History.beside(self.file)
+        history, read = History.beside(self.file), files_of(record)
+        gate = self
+        if any(past.change == self.change and past.read != read for past in history.changes):
+            gate = replace(self, change=_hash([self.change, read]))  # a file that no name tells from here is another
         with own_process():
-            read = tuple(sorted(files_of(record)))
-            count = partial(self._recounts, plan, history, read=read, jobs=jobs or cores())
+            count = partial(gate._recounts, plan, history, read=read, jobs=jobs or cores())
             compared = compare(record["claims"], self.base, count=count, history=history)
         record["errors"] += compared.pop("errors")
         record["baseline"] = {"file": named_from_here(self.file), "torn": history.torn, **compared}
@@ -93,7 +97,7 @@ class Gate:
         history: History,
         pairs: Sequence[tuple[ClaimRecord, ClaimRecord]],
         *,
-        read: tuple[str, ...],
+        read: dict[str, str],
         jobs: int,
     ) -> list[Recount]:
         """Return what came of counting the events of (claim, its baseline) each."""
@@ -141,7 +145,7 @@ class Comparison:
     key: list[str]
     past: tuple[Any, ...]
     claims: int
-    read: tuple[str, ...]
+    read: dict[str, str]
 
 
 def _recount_alone(count: Callable[[Comparison], Recount], item: Comparison) -> Recount:

@@ -22,7 +22,7 @@ from .outcomes import finished
 if TYPE_CHECKING:
     from ...audit.execution.cluster import Cluster
     from ...audit.execution.execution import Execution
-    from ...audit.plans.ledger import Ledger
+    from ...audit.plans.ledger import Ledger, Page
     from ...audit.plans.plan import Plan
     from ...audit.plans.regret_tasks import RegretTask
     from ...audit.plans.tasks import Task
@@ -47,14 +47,19 @@ def audited(
     except ClusterError as error:
         raise hinted(error, _kept(ledger)) from None
     if ledger.kept is not None:
-        say(kept_words(ledger.kept), err=True)
+        for line in kept_lines(ledger, plan):
+            say(line, err=True)
     return ledger, record
 
 
-def kept_words(kept: int) -> str:
-    """Return how many finished claims a resumed run keeps, and what it cannot know of them."""
-    claims = f"{kept} finished claim{'' if kept == 1 else 's'}"
-    return f"kept {claims}; data files, environment and network were not compared"
+def kept_lines(ledger: Ledger, plan: Plan) -> list[str]:
+    """Return how many finished claims a resumed run keeps, and which it audits again."""
+    from ...audit.execution.provenance import named_from_here
+
+    lines = [f"kept {ledger.kept} finished claim{'' if ledger.kept == 1 else 's'}"]
+    names = [*(task.target for task in plan.tasks), *(f"regret of {task.target}" for task in plan.regret), "self-test"]
+    again = [f"audited again: {names[i]}: {named_from_here(Path(path))} has changed" for i, path in ledger.edited]
+    return lines + again
 
 
 def command_line() -> str:
@@ -110,12 +115,25 @@ def run_plan(
     choose the events, and its workers play the blocks of certification. With `apart`, no claim about a user's target
     is audited in this process, which it may end.
     """
-    from ...audit.plans.audited_files import audited_files
+    from ...audit.execution.file_reads import collected
+    from ...audit.plans.audited_files import audited_files, with_files
+
+    identity = audited_files(plan)
+    with collected() as reads:
+        record = _record_of(plan, execution, command, ledger, apart)
+    files = {path: digest for known in (ledger.files() if ledger else {}).values() for path, digest in known.items()}
+    own = {path for path, digest in reads.hashes.items() if digest is None}
+    files = {path: digest for path, digest in {**files, **reads.compared()}.items() if path not in own}
+    record["audited"] = with_files(identity, files)
+    return record
+
+
+def _record_of(plan: Plan, execution: Execution, command: str, ledger: Ledger | None, apart: bool) -> RunRecord:
+    """Return the record of a plan, but for the files that were audited."""
     from ...audit.plans.regret_tasks import not_measured
     from ..false_regret_statements import false_utility_claims
     from ..record import run_record
 
-    identity = audited_files(plan)
     outcomes = finished(ledger, plan) if ledger is not None else {}
     measured = {
         i: outcomes.pop(i) for i in range(len(plan.tasks), len(plan.tasks) + len(plan.regret)) if i in outcomes
@@ -132,7 +150,7 @@ def run_plan(
     tests = decide_together(claims, plan)
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
     record["ledger_of_tests"] = tests
-    record |= {"audited": identity, "protects": plan.protects}
+    record["protects"] = plan.protects
     record["skipped"] = [{"name": name, "reason": reason} for name, reason in plan.skipped]
     if plan.regret:
         rows = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)
@@ -250,21 +268,32 @@ def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bo
         return tuple(known[index])
     try:
         return alone(partial(inside, tuple(LINE.stages), audit), item)
-    except LearnerError as error:
-        outcome = None, unaudited(task, error)
-        if ledger is not None:
-            ledger.keep_outcome(index, outcome)
-        return outcome
+    except LearnerError as error:  # not kept: nobody knows what it read
+        return None, unaudited(task, error)
 
 
 def _audit_task(execution: Execution, item: Item) -> Outcome:
-    """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
+    """Return the outcome of one claim, kept in the ledger with the files that it read."""
+    from ...audit.execution.file_reads import collected
+    from ...audit.execution.provenance import named_from_here
+
+    task, index, ledger = item
+    with collected() as reads:
+        outcome = _outcome(execution, task, None if ledger is None else ledger.page(index))
+        if edited := reads.changed():
+            changed = ValueError(f"{named_from_here(Path(edited[0]))!r} changed while it was audited")
+            outcome = None, unaudited(task, hinted(changed, "audit it again"))
+        if ledger is not None:
+            ledger.keep_outcome(index, outcome)
+    return outcome
+
+
+def _outcome(execution: Execution, task: Task, page: Page | None) -> Outcome:
+    """Return the outcome of one claim: one bad learner must not lose the others' results."""
     from ...audit.plans.shrink import shrink_task
     from ..extras import with_shrunk
     from ..record import claim_record
 
-    task, index, ledger = item
-    page = ledger.page(index) if ledger is not None else None
     execution = replace(execution, memory=page)
     outcome: Outcome
     try:
@@ -279,8 +308,6 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
     finally:
         if page is not None:
             page.close()
-    if ledger is not None:
-        ledger.keep_outcome(index, outcome)
     return outcome
 
 
@@ -336,16 +363,18 @@ def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson | U
 def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson:
     task, index, ledger = item
     from ...audit.execution.execution import Execution
+    from ...audit.execution.file_reads import collected
 
     page = ledger.page(index) if ledger is not None else None
-    try:
-        outcome = task.measure(Execution(memory=page))
-        json_text(outcome)  # what cannot be written would lose the others' rows too
-    finally:
-        if page is not None:
-            page.close()
-    if ledger is not None:
-        ledger.keep_outcome(index, outcome)
+    with collected():
+        try:
+            outcome = task.measure(Execution(memory=page))
+            json_text(outcome)  # what cannot be written would lose the others' rows too
+        finally:
+            if page is not None:
+                page.close()
+        if ledger is not None:
+            ledger.keep_outcome(index, outcome)
     return outcome
 
 

@@ -1,138 +1,96 @@
-"""A run is resumed only with the code it was begun with: users' files, all that they import, and our own."""
+"""A run goes on only with what it was begun with: the files that its claims read, what is installed, our own code."""
 
 import hashlib
 import shutil
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from overclaim.audit.execution.provenance import changed, digest_with_imports, environment, loaded_files
+from overclaim.audit.execution.file_reads import collected
+from overclaim.audit.execution.provenance import environment
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.lock import LedgerError
-from overclaim.audit.plans.plan import Plan, read_plan
+from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.targets import resolve
 from overclaim.audit.plans.tasks import Task
 
-#: A target and what it imports, in every way there is.
+#: A target and what it reads, in every way there is.
 FILES = {
     "target.py": """
 import json, numpy
 import helper
-from package import member as renamed
-from package.sub.deep import VALUE
-import package.other as other
+from package import member
+with open("table.json") as file:
+    DATA = json.load(file)
 class Learner:
     def act(self):
         import lazy
-        from importlib import import_module
-        import_module("dynamic")
-        __import__("builtin_way")
-        load("by_path.py")
+        __import__("strang" + "er")
+        return numpy.load("weights.npy")
 """,
     "helper.py": "import second\n",
     "second.py": "import helper  # a circle\n",
-    "lazy.py": "",
-    "dynamic.py": "",
-    "builtin_way.py": "",
-    "by_path.py": "",
     "package/__init__.py": "",
-    "package/member.py": "from . import sibling\nfrom .sub import *\n",
+    "package/member.py": "from . import sibling\n",
     "package/sibling.py": "",
-    "package/other.py": "try:\n    import absent\nexcept ImportError:\n    pass\n",
-    "package/sub/__init__.py": "from ..uncle import UNCLE\n",
-    "package/sub/deep.py": "VALUE = 1\n",
-    "package/uncle.py": "UNCLE = 1\n",
-    "spaced/inner.py": "",
+    "lazy.py": "",
+    "stranger.py": "",
+    "table.json": "[1]",
+    "unread.py": "",
 }
-STRANGERS = ("stranger.py", "package/stranger.py")
+READ = sorted({*FILES, "weights.npy"} - {"unread.py"})
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    for name, text in {**FILES, **dict.fromkeys(STRANGERS, "")}.items():
+    for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    (tmp_path / "target.py").write_text(FILES["target.py"] + "import spaced.inner\n")
+    np.save(tmp_path / "weights.npy", [1.0])
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.few(10)
-@pytest.mark.parametrize("by_name", [False, True])
-@pytest.mark.parametrize("name", FILES)
-def test_an_edit_of_whatever_is_imported_is_seen(folder, monkeypatch, name, by_name):
-    monkeypatch.syspath_prepend(folder)
-    place = "target" if by_name else "target.py"
-    before = digest_with_imports(place)
-    assert digest_with_imports(place) == before
-    with (folder / name).open("a") as file:
-        file.write("\nedited = True\n")
-    assert digest_with_imports(place) != before
-    assert not {"helper", "package", "lazy"} & set(sys.modules)  # read, not run
-
-
-@pytest.mark.parametrize("name", STRANGERS)
-def test_other_files_do_not_matter(folder, name):
-    before = digest_with_imports("target.py")
-    (folder / name).write_text("edited = True\n")
-    (folder / "record.json").write_text("{}")
-    assert digest_with_imports("target.py") == before
-
-
-@pytest.mark.parametrize(
-    "text", ["def (", "import \x00", "from . import x", "import .", "import_module(1)", "from .... import y"]
-)
-def test_what_is_no_code_has_a_hash_too(folder, text):
-    (folder / "target.py").write_text(text)
-    assert digest_with_imports("target.py")
-    assert digest_with_imports("absent.py") != digest_with_imports("target.py")
-    assert digest_with_imports("no.such.module")
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", None)):
+            del sys.modules[name]
 
 
 def plan():
-    return Plan((Task(target="target.py:Learner", epsilon=1.0),))
+    return Plan((Task(target="target.py:Learner", epsilon=1.0), Task(target="mechanisms/laplace")))
+
+
+def begun(folder):
+    """Return the ledger of a run whose claims have kept a block each, the first with all that it reads."""
+    ledger = Ledger.begin(folder / "out", plan(), resume=False)
+    with collected():
+        resolve("target.py:Learner")().act()
+        ledger.page(0).keep_totals("certify", 0, [1.0])
+    ledger.page(1).keep_totals("certify", 0, [1.0])
+    return ledger
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["helper.py", "package/uncle.py", "lazy.py"])
-def test_a_resumed_run_meets_the_same_imports(folder, name):
-    ledger = Ledger.begin(folder / "out", plan(), resume=False)
-    ledger.keep_outcome(0, [None, None])
-    assert Ledger.begin(folder / "out", plan(), resume=True).key == ledger.key
-    (folder / name).write_text("edited = True\n")
-    with pytest.raises(LedgerError, match="a target's file has changed, or one that it imports"):
-        Ledger.begin(folder / "out", plan(), resume=True)
+@pytest.mark.parametrize("name", READ)
+def test_a_claim_whose_files_have_changed_is_begun_anew(folder, name):
+    ledger = begun(folder)
+    read = {Path(path) for path in ledger.files()[0] if path.startswith(str(folder))}
+    assert {path.relative_to(folder).as_posix() for path in read} == set(READ)
+    assert Ledger.begin(folder / "out", plan(), resume=True).edited == ()
+    with (folder / name).open("a") as file:
+        file.write("\n")
+    resumed = Ledger.begin(folder / "out", plan(), resume=True)
+    assert (resumed.key, resumed.edited) == (ledger.key, ((0, str(folder / name)),))
+    assert [resumed.page(claim).recall_totals("certify") for claim in (0, 1)] == [{}, {0: [1.0]}]
+    assert Ledger.begin(folder / "out", plan(), resume=True).edited == ()  # what it is now
 
 
-def test_a_file_that_only_playing_loads_is_met_again(folder, monkeypatch):
-    """Its name is computed: no reader of the code knows it."""
-    monkeypatch.syspath_prepend(folder)
-    ledger = Ledger.begin(folder / "out", plan(), resume=False)
-    __import__("strang" + "er")
-    try:
-        ledger.page(0).keep_totals("certify", 0, [1.0])
-        assert str(folder / "stranger.py") in loaded_files()
-        assert Ledger.begin(folder / "out", plan(), resume=True).key == ledger.key
-        (folder / "stranger.py").write_text("edited = True\n")
-        assert changed(loaded_files()) == []
-        with pytest.raises(LedgerError, match=r"stranger\.py' has changed since"):
-            Ledger.begin(folder / "out", plan(), resume=True)
-    finally:
-        del sys.modules["stranger"]
-
-
-def test_packages_without_a_file_are_followed_at_every_depth(tmp_path, monkeypatch):
-    """Two of them, one in the other, ended `run` with an internal error; `check` took the same target."""
-    monkeypatch.syspath_prepend(tmp_path)
-    deep = tmp_path / "outer_space" / "inner" / "deep.py"
-    deep.parent.mkdir(parents=True)
-    (tmp_path / "uses_space.py").write_text("import outer_space.inner.deep\nfrom outer_space.inner import deep\n")
-    seen = set()
-    for text in ("VALUE = 1\n", "VALUE = 2\n"):
-        deep.write_text(text)
-        for place in (str(tmp_path / "uses_space.py"), "uses_space", "outer_space.inner.deep"):
-            seen.add((place, digest_with_imports(place)))
-    assert len(seen) == 6
+def test_other_files_do_not_matter(folder):
+    begun(folder)
+    (folder / "unread.py").write_text("edited = True\n")
+    assert Ledger.begin(folder / "out", plan(), resume=True).edited == ()
 
 
 def installed(site, name, version, files, record="RECORD"):
@@ -190,15 +148,13 @@ def test_an_edited_installed_source_is_seen(folder, monkeypatch, record):
     installed(site, "edited_dependency", "1.0", {"edited_dependency.py": "SCALE = 1\n"}, record)
     monkeypatch.syspath_prepend(site)
     ledger = Ledger.begin(folder / "out", plan(), resume=False)
-    __import__("edited_dependency")
-    try:
+    with collected():
+        __import__("edited_dependency")
         ledger.keep_outcome(0, [None, None])
-        assert Ledger.begin(folder / "out", plan(), resume=True).key == ledger.key
-        (site / "edited_dependency.py").write_text("SCALE = 2\n")
-        with pytest.raises(LedgerError, match=r"edited_dependency\.py' has changed since"):
-            Ledger.begin(folder / "out", plan(), resume=True)
-    finally:
-        del sys.modules["edited_dependency"]
+    assert Ledger.begin(folder / "out", plan(), resume=True).kept == 1
+    (site / "edited_dependency.py").write_text("SCALE = 2\n")
+    resumed = Ledger.begin(folder / "out", plan(), resume=True)
+    assert (resumed.kept, resumed.edited) == (0, ((0, str(site / "edited_dependency.py")),))
 
 
 def test_an_interpreter_of_another_build_is_another_environment(folder, monkeypatch):
@@ -239,32 +195,20 @@ def test_our_own_code_counts(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_targets_that_import_different_modules_of_one_name_are_refused(tmp_path, monkeypatch, late):
-    body = "    from helper import SCALE\n" if late else "    pass\n"
-    for folder, scale in (("a", 1.0), ("b", 0.25)):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "helper.py").write_text(f"SCALE = {scale}\n")
-        (tmp_path / folder / "mech.py").write_text(f"{'' if late else 'import helper'}\ndef count(data, rng):\n{body}")
-    monkeypatch.chdir(tmp_path)
-    claim = '[[claims]]\ntarget = "{}/mech.py:count"\nepsilon = 1.0\nleft = [1]\nright = [0]\n'
-    plan = tmp_path / "plan.toml"
-    plan.write_text(claim.format("a") + claim.format("b"))
-    with pytest.raises(ValueError, match=r"a/mech\.py and b/mech\.py import different modules called helper"):
-        read_plan(plan)
-    (tmp_path / "b" / "helper.py").write_text("SCALE = 1.0\n")  # the same text: nothing to mistake
-    assert len(read_plan(plan).tasks) == 2
-
-
-def test_modules_that_no_target_imports_may_share_a_name(tmp_path, monkeypatch):
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        for name in ("helper", "random"):
-            (tmp_path / folder / f"{name}.py").write_text(f"# {folder}\n")
-        (tmp_path / folder / "mech.py").write_text(f"# {folder}\nimport random\ndef count(data, rng): pass\n")
-    monkeypatch.chdir(tmp_path)
-    claim = '[[claims]]\ntarget = "{}/mech.py:count"\nepsilon = 1.0\nleft = [1]\nright = [0]\n'
-    (tmp_path / "plan.toml").write_text(claim.format("a") + claim.format("b"))
-    assert len(read_plan(tmp_path / "plan.toml").tasks) == 2
+@pytest.mark.parametrize("inner", ["helper", "space.helper"])
+def test_targets_that_import_modules_of_one_name_have_their_own(folder, monkeypatch, late, inner):
+    """They were refused: a process holds one module of a name."""
+    monkeypatch.syspath_prepend(folder)
+    body = f"    from {inner} import SCALE\n    return SCALE\n"
+    head = "" if late else f"from {inner} import SCALE\n"
+    for place, scale in (("a", 1.0), ("b", 0.25), ("", 4.0)):
+        path = folder / place / f"{inner.replace('.', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"SCALE = {scale}\n")
+        (folder / place / "mech.py").write_text(f"{head}def count():\n{body}")
+    for place, scale in (("a/", 1.0), ("b/", 0.25), ("a/", 1.0), ("", 4.0), ("b/", 0.25)):
+        assert resolve(f"{place}mech.py:count")() == scale
+    assert resolve("mech:count")() == 4.0
 
 
 def test_a_target_imports_from_its_own_folder_before_any_other(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import copy
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def test_draws_are_new_for_each_change_of_what_a_claim_read(tmp_path, monkeypatc
     (tmp_path / "helper.py").write_text("A = 1\n")
     (tmp_path / "data.json").write_text("{}")
     (tmp_path / "overclaim.toml").write_text(PLAN * 2)
-    base = gate(tmp_path, "noisy.py", "data.json")
+    base = gate(tmp_path, "helper.py", "data.json")
     plan = read_plan(Path("overclaim.toml"))
 
     def seeds():
@@ -139,3 +140,62 @@ def test_draws_are_new_for_each_change_of_what_a_claim_read(tmp_path, monkeypatc
         with open(edited, "a") as file:
             file.write("\n")
     assert (seeds() == first) == (edited is None)
+
+
+NEAR = """
+import helper
+def near(data, rng):
+    return data[:-1]
+def is_near(left, right):
+    return left[:-1] == right or right[:-1] == left
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A claim with a relation, a schema and a helper in files of their own, beside one that reads none of them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noisy.py").write_text("import helper\n" + NOISY)
+    (tmp_path / "plain.py").write_text(NOISY)
+    (tmp_path / "helper.py").write_text("A = 1\n")
+    (tmp_path / "near.py").write_text(NEAR)
+    (tmp_path / "s.json").write_text('{"type": "array", "items": {"const": 1}, "minItems": 1, "maxItems": 3}')
+    claim = '[[claims]]\ntarget = "{}.py:count"\nepsilon = 1\nruns = 2000\n'
+    searched = 'neighbours = "near.py:near"\ninputs = "s.json"\n'
+    given = "left = [1]\nright = []\n"
+    (tmp_path / "overclaim.toml").write_text(claim.format("noisy") + searched + claim.format("plain") + given)
+    return tmp_path
+
+
+@pytest.mark.slow(reason="a run and a resumed one")
+@pytest.mark.parametrize("edited", ["near.py", "s.json", "helper.py", "plain.py", None])
+def test_a_resumed_run_audits_again_what_read_an_edited_file(project, monkeypatch, edited):
+    words = ["run", "--jobs", 2, "--no-blind-spots"]
+    with monkeypatch.context() as patched:
+        patched.setattr("overclaim.reports.formats.html.render", Mock(side_effect=KeyboardInterrupt))
+        assert overclaim(*words).exit_code == 130
+    if edited:
+        with open(edited, "a") as file:
+            file.write("\n")
+    done = overclaim(*words, "--resume")
+    again = [line for line in done.stderr.splitlines() if line.startswith("audited again")]
+    target = "plain.py" if edited == "plain.py" else "noisy.py"
+    assert again == ([f"audited again: {target}:count: {edited} has changed"] if edited else [])
+    assert f"kept {1 if edited else 2} finished claim" in done.stderr
+    files = json.loads(Path("out/record.json").read_text())["audited"]["files"]
+    assert files.keys() == {"noisy.py", "plain.py", "helper.py", "near.py", "s.json"}
+
+
+@pytest.mark.slow(reason="an audit")
+def test_a_file_that_is_edited_while_it_is_audited_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("scale.txt").write_text("1")
+    Path("noisy.py").write_text(
+        "import os\ndef count(data, rng):\n    scale = float(open('scale.txt').read())\n"
+        "    os.system('echo 1 >> scale.txt') if os.path.getsize('scale.txt') == 1 else None\n"
+        "    return len(data) + rng.laplace(scale=scale)\n"
+    )
+    Path("overclaim.toml").write_text(PLAN + "runs = 500\n")
+    done = overclaim("run", "--jobs", 1, "--no-blind-spots")
+    assert done.exit_code in (2, 4), done.output
+    assert "'scale.txt' changed while it was audited" in done.output
