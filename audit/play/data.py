@@ -188,6 +188,8 @@ def _read_series(form: Mapping[str, Any]) -> object:
 def _read_type(form: Mapping[str, Any]) -> object:
     if "categories" not in form:
         return form["dtype"]
+    if lacking := [value for value in form["data"] if value is not None and value not in form["categories"]]:
+        raise UnreadableDataError(f"no category of the column: {lacking[0]!r:.80}")
     return import_pandas().CategoricalDtype(from_json(form["categories"]), form.get("ordered", False))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from ...errors import hinted, must_be, reworded
 from ...learners.problems.losses import Family, Loss, check_lipschitz, loss_set
 from ...mechanisms.relations import Relation, RelationError
 from ...mechanisms.relations.canonical import Canonical
+from ...mechanisms.relations.of_users import OfUser
 from ...mechanisms.relations.records import Choose
 from .data import key_of, to_json
 from .pairs import Pair, fixed_loss, lengths_of, unlike
@@ -264,19 +266,22 @@ class RoundRelation:
         """The relation's words."""
         return str(self.relation)
 
-    @property
-    def labelled(self) -> bool:
-        """Whether the rounds say whose they are."""
-        return self.relation.of_users and self.relation.limit is None
+    def owners(self, sequence: Sequence[Round]) -> list[str | None]:
+        """Return whose each round is, as far as that binds rounds together."""
+        if not isinstance(self.relation, OfUser):
+            return [None] * len(sequence)
+        rounds = canonical(sequence)
+        return rounds.users(required=self.relation.binds(rounds))
 
     def places(self, sequence: Sequence[Round], choose: Choose) -> list[int]:
-        """Return places that may differ together: as many as are a user's."""
-        if self.labelled:
-            users = Canonical.users(canonical(sequence))
-            user = list(dict.fromkeys(users))[choose(len(set(users)))]
-            return [t for t, owner in enumerate(users) if owner == user]
-        left = list(range(len(sequence)))
-        max_count = min(self.relation.limit or 1, len(left))
+        """Return places that may differ together: all of a user's, or as many as the relation says."""
+        owners = self.owners(sequence)
+        users = list(dict.fromkeys(owners))
+        user = users[choose(len(users))]
+        left = [t for t, owner in enumerate(owners) if owner == user]
+        if self.relation.limit is None:
+            return left
+        max_count = min(self.relation.limit, len(left))
         count = max_count if max_count < 2 or choose(2) else 1 + choose(max_count)
         return sorted(left.pop(choose(len(left))) for _ in range(count))
 
@@ -299,6 +304,13 @@ class RoundRelation:
         worlds = canonical(left), canonical(right)
         if fault := self._kept_fault(*worlds) or self.relation.on_rounds().fault(*worlds):
             raise ValueError(f"the two worlds are no neighbours by {self.name}: {fault}")
+
+    def are_near(self, left: Sequence[Round], right: Sequence[Round]) -> bool:
+        """Return whether `check` takes two sequences."""
+        with suppress(ValueError):
+            self.check(left, right)
+            return True
+        return False
 
     def _kept_fault(self, left: Canonical, right: Canonical) -> str:
         """Return why rounds differ in what is no loss, where the relation lets it not."""

@@ -6,6 +6,7 @@ import copy
 import inspect
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from itertools import islice
@@ -20,7 +21,7 @@ from ...mechanisms.relations import Relation, User
 from ...mechanisms.relations.records import UnfitError
 from ..play.data import key_of
 from ..play.rounds import RoundRelation, as_sequence
-from .changes import Changes
+from .changes import Changes, check_near
 from .drawing import check_strategy, draw, import_hypothesis, is_strategy, simplest
 from .records import Records, records_of, records_or_whole, user_of
 
@@ -215,6 +216,17 @@ class Neighbours:
         except Exception as error:
             raise raised("where", error) from error
 
+    def are_near(self, left: Any, right: Any) -> bool:
+        """Return whether the relation's own check takes two inputs; what a function names is a neighbour by that."""
+        if not isinstance(self.relation, Relation):
+            return True
+        if self.of_rounds:
+            return RoundRelation(self.relation).are_near(left, right)
+        with suppress(ValueError):
+            check_near(self.relation, left, right)
+            return True
+        return False
+
     def neighbours_of(self, data: object) -> Any:
         """Return what the user's function says are neighbours: a list, or a strategy."""
         assert callable(self.relation)
@@ -236,7 +248,8 @@ class Neighbours:
             data = draw(source.strategy)
             data = as_sequence(data) if source.of_rounds else data
             data, other = source._both(draw, st, data)
-            if not (source.allows(data) and source.allows(other)) or key_of(data) == key_of(other):
+            are_allowed = source.allows(data) and source.allows(other) and source.are_near(data, other)
+            if not are_allowed or key_of(data) == key_of(other):
                 import_hypothesis().reject()
             return (data, other) if draw(st.booleans()) else (other, data)
 

@@ -19,7 +19,7 @@ from ...errors import hinted
 from ...mechanisms.relations import RelationError
 from ...mechanisms.relations.canonical import USER, kind_of_value, zero_of
 from ...mechanisms.relations.records import UnfitError
-from ..play.data import from_json, import_pandas, is_frame, is_series, key_of, to_json
+from ..play.data import UnreadableDataError, from_json, import_pandas, is_frame, is_series, key_of, to_json
 
 
 class Records(ABC):
@@ -226,7 +226,9 @@ class _Frame(Records):
         return self.data.iloc[[index]]
 
     def take(self, indices: Sequence[int]) -> object:
-        return self.data.iloc[list(indices)].reset_index(drop=True)
+        taken = self.data.iloc[list(indices)]
+        is_labelled = not self.data.index.equals(import_pandas().RangeIndex(self.size))
+        return taken if is_labelled and taken.index.is_unique else taken.reset_index(drop=True)
 
     def put(self, index: int, record: object) -> object:
         pandas = import_pandas()
@@ -237,7 +239,7 @@ class _Frame(Records):
         )
         if not same_types:
             raise UnfitError("a record with other types of columns does not fit the frame")
-        return new_data
+        return new_data.set_axis(self.data.index)  # labels name the records
 
 
 class _Table(Records):
@@ -405,7 +407,10 @@ def zeroed(record: Any) -> Any:
     """Return a record with 0 for its numbers and nothing for its texts; its user and its form stay."""
     if isinstance(record, _Row):
         return _Row(list(map(zeroed, record.cells)))
-    return from_json(zero_of(to_json(record)))
+    try:
+        return from_json(zero_of(to_json(record)))
+    except UnreadableDataError:
+        raise UnfitError("nothing is no category of the column") from None
 
 
 def user_of(record: Any) -> str:
@@ -422,8 +427,8 @@ def user_of(record: Any) -> str:
         return key_of(record[USER].iloc[0])
     if isinstance(record, list | tuple) and len(record) == 2:
         return key_of(record[0])
-    cells = getattr(record, "cells", record)
-    raise RelationError(f"a relation of users needs records (user, value) or with the key {USER!r}, got {cells!r:.80}")
+    text = " ".join(repr(getattr(record, "cells", record)).split())
+    raise RelationError(f"a relation of users needs records (user, value) or with the key {USER!r}, got {text:.80}")
 
 
 def with_user_of(record: Any, other: Any) -> Any:

@@ -22,7 +22,6 @@ from ...mechanisms.relations.paths import path_between
 from ...mechanisms.relations.records import UnfitError
 from ..play.data import key_of, shown, to_json
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
-from .changes import check_near
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, all_equal, by_length, corners, extremes, plain_record
 from .mutations import DataStats, Mutator
@@ -251,6 +250,8 @@ class Related:
     def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Candidate | None:
         if other is ... or key_of(base) == key_of(other) or not self._fits(other):
             return None
+        if not self.neighbours.are_near(base, other):
+            return None
         left, right = (other, base) if flipped else (base, other)
         return Candidate(left, right, base, index, record, flipped)
 
@@ -382,10 +383,7 @@ class Related:
     def _are_near(self, left: object, right: object) -> bool:
         """Tell whether two inputs are neighbours."""
         if isinstance(self.relation, Relation):
-            with suppress(ValueError):
-                check_near(self.relation, left, right)
-                return True
-            return False
+            return self.neighbours.are_near(left, right)
         if not self.neighbours.of_users:
             return False  # what a function names may be drawn
         full, rest = (left, right) if len(self._records(left)) > len(self._records(right)) else (right, left)

@@ -30,7 +30,6 @@ from ..play.rounds import (
     is_drawn,
     losses_of,
     shows_nothing,
-    user_of,
 )
 from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw
@@ -269,10 +268,10 @@ class SequencePairs:
         return REPLACE.put(round_, other)
 
     def _case(self, left: list[Round], right: list[Round]) -> Candidate | None:
-        """Return the pair, where both are in the domain and differ before the end: of one round there is no before."""
+        """Return the pair of neighbours in the domain that differ before the end, where there is a before."""
         if len(left) > 1 and not self.publication and shows_nothing(left, right):
             return None
-        is_allowed = key_of(left) != key_of(right) and self.allows(left) and self.allows(right)
+        is_allowed = self.relation.are_near(left, right) and self.allows(left) and self.allows(right)
         return SequenceCandidate(left, right, left) if is_allowed else None
 
     def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
@@ -348,12 +347,8 @@ class SequencePairs:
         if isinstance(relation, Distance):
             end = [LOSSES.put(round_, other) for round_, other in zip(left, right, strict=True)]
             return line(relation, to_json(left), to_json(end), from_json)
-        steps, differing_places = [left], differing(left, right)
-        for group in groups(
-            len(differing_places),
-            relation.limit,
-            lambda i: user_of(left[differing_places[i]]) if self.relation.labelled else None,
-        ):
+        steps, differing_places, owners = [left], differing(left, right), self.relation.owners(left)
+        for group in groups(len(differing_places), relation.limit, lambda i: owners[differing_places[i]]):
             places = [differing_places[i] for i in group]
             stages = (relation.stages(ROUND_PARTS, steps[-1][t], right[t]) for t in places)
             for rounds in zip(*stages, strict=True):
@@ -364,11 +359,9 @@ class SequencePairs:
     def beside(self, left: list[Round], right: list[Round]) -> Candidate | None:
         """Return the pair of two steps; None where they leave the domain, or are no neighbours after all."""
         try:
-            worlds = self.game.read(left), self.game.read(right)
-            self.relation.check(*worlds)
+            return self._case(self.game.read(left), self.game.read(right))
         except ValueError:
             return None
-        return self._case(*worlds)
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""

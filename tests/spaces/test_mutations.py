@@ -263,7 +263,7 @@ def test_rounds_across_a_decision_are_found_by_bisection(relation):
     game = Game(2, 8, "unit", 1.0, contexts=False, publication=False)
     rule = RoundRelation(Relation.parse(relation))
     row = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
-    named = [[{"user": f"u{t % 3}", "losses": one} if rule.labelled else one for t in range(8)] for one in row]
+    named = [[{"user": f"u{t % 3}", "losses": one} if relation == "user" else one for t in range(8)] for one in row]
     space = SequencePairs(lambda data: True, game, rule, 0, named, exact=False)
 
     def total(data):

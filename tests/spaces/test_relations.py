@@ -6,12 +6,18 @@ under other keys, labels or types, or in another shape, which no relation allows
 """
 
 import copy
+import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from overclaim.audit.spaces.changes import check_near
+from overclaim.audit.spaces.neighbours import neighbours
+from overclaim.audit.spaces.records import records_of
+from overclaim.audit.spaces.related import space_of
 from overclaim.mechanisms.relations import Relation
 from overclaim.mechanisms.relations.relation import relation_names
 
@@ -363,6 +369,51 @@ def test_neighbours_are_taken_and_no_others(kind, relation, allowed):
         assert not is_taken(relation, kind.base, other, lines), other
         assert not is_taken(relation, other, kind.base, lines), other
     assert all(line and "\n" not in line for line in lines)
+
+
+def searched_pairs(data, relation):
+    """Return pairs of a search: first ones, changes of them, and simpler ones; or why there is none."""
+    by_size = sorted(data, key=lambda one: len(one) if hasattr(one, "__len__") else 1)
+    try:
+        space = space_of(neighbours(st.sampled_from(by_size), relation), 1)
+        pairs, rng = space.first(10), np.random.default_rng(2)
+    except ValueError as error:
+        return [], str(error)
+    for pair in list(pairs):
+        for _ in range(5):
+            changed = space.changed(pair, rng)
+            pairs += [pair := changed] if changed is not None else []
+    return [*pairs, *(simpler for pair in pairs[:10] for simpler in islice(space.simpler(pair), 20))], ""
+
+
+def kinds_by_relation():
+    for name, kind in KINDS.items():
+        yield from ((name, [kind.base, *kind.changes.values()], relation) for relation in ALLOWED)
+    for name, make in USER_KINDS.items():
+        data = [make(("a", 1), ("b", 2), ("a", 3)), *(make(*pairs) for pairs in OF_USERS.values())]
+        yield from ((f"users' {name}", data, relation) for relation in FOR_USERS if not relation.startswith("user:"))
+
+
+@pytest.mark.few("list-replace", "set-replace", "categories-zero-out", "users' pairs-zero-out-user")
+@pytest.mark.parametrize(
+    ("data", "relation"),
+    [pytest.param(data, relation, id=f"{name}-{relation}") for name, data, relation in kinds_by_relation()],
+)
+def test_all_pairs_of_a_search_are_neighbours(data, relation):
+    pairs, why_none = searched_pairs(data, relation)
+    no_pairs = "cannot be taken away|relation of users needs|needs numbers|makes no two inputs that differ"
+    assert len(pairs) > 10 or re.search(no_pairs, why_none)
+    for pair in pairs:
+        check_near(Relation.parse(relation), pair.left, pair.right)
+
+
+@pytest.mark.parametrize("make", [frame, lambda rows, index: frame(rows, index=index)["a"]])
+def test_labels_stay_with_their_records(make):
+    data = make(ROWS, index=["p1", "p3", "p5"])
+    records = records_of(data)
+    assert list(records.put(1, records.record(0)).index) == ["p1", "p3", "p5"]
+    assert list(records.without(1).index) == ["p1", "p5"]
+    assert list(records_of(make(ROWS, index=None)).without(1).index) == [0, 1]
 
 
 def test_all_relations_of_data_are_in_the_table():
