@@ -10,18 +10,17 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
-import select
 import signal
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
+from multiprocessing.connection import Connection, Pipe
 from time import process_time
-from typing import IO, Any
+from typing import Any
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.view import View
@@ -38,7 +37,7 @@ STRETCHES = (1.0, 10.0, 100.0, 1.0, 10.0, 0.01) * 4
 _FEWEST, _SECONDS, _PATIENCE = 8, 5.0, 60.0
 #: Floats agree to this share of the noise beside them.
 _NEAR = 1e-9
-_CODE = "from overclaim.audit.traces.coupling import serve; serve()"
+_CODE = "import sys; from overclaim.audit.traces.coupling import serve_at; serve_at(int(sys.argv[1]))"
 
 
 @dataclass(frozen=True)
@@ -83,37 +82,38 @@ class Twin:
 
     def __init__(self, target: Any) -> None:
         self.payload, self.fork = None, None
+        if not hasattr(os, "fork"):
+            return
         with suppress(Exception):  # whatever its parts raise as they are pickled: it is forked
             self.payload = pickle.dumps(target) if is_importable(target) else None
         if self.payload is not None:
-            _server()
-        elif hasattr(os, "fork"):
-            self.fork = _forked(partial(serve, target))
+            _server(os.getpid())
+        else:
+            self.fork = _forked(partial(serve, target=target))
 
     def coupled(self, pair: Any, view: View, found: Trace) -> Coupled:
         """Return how often left with noise + z gives what right gives."""
         if self.payload is None and self.fork is None:
-            return Coupled(fault="it cannot be imported in a new process, where it would play alone")
+            return Coupled(fault="this system has no forks, in which it would play alone")
         moved = {key: z for key, z in found.moved.items() if z}
         try:
             world = pickle.dumps((pair, view, found.runs))
         except Exception as error:
             return Coupled(fault=f"its inputs cannot be sent to a new process ({type(error).__name__}: {error})")
-        left, right = (
-            (self.fork or _server()).ask(Job(self.payload, world, side, moved if side else {}, sys.path, os.getcwd()))
-            for side in (True, False)
-        )
-        for plays in (left, right):
+        jobs = [Job(self.payload, world, side, moved if side else {}, sys.path, os.getcwd()) for side in (True, False)]
+        process = self.fork or _server(os.getpid())
+        with suppress(OSError):  # it has ended
+            process.connection.send(jobs)
+        answer = process.answer()
+        for plays in answer if isinstance(answer, list) else [answer]:
             if isinstance(plays, str):
                 return Coupled(fault=f"it does not play in a new process ({plays})")
-        assert not isinstance(left, str)
-        assert not isinstance(right, str)
-        return _compared(left, right, found)
+        return _compared(*answer, found)
 
     def close(self) -> None:
         """End what was forked."""
         if self.fork is not None:
-            self.fork.close()
+            self.fork.end()
 
 
 def _compared(left: list[Play], right: list[Play], found: Trace) -> Coupled:
@@ -220,146 +220,85 @@ def _plays(target: Any, job: Job) -> list[Play]:
 _SEED = 24
 
 
-class _Server:
-    """A process that plays jobs, each in a process of its own."""
+class _Process:
+    """A process that plays jobs, and how it is ended."""
 
-    def __init__(self, to: IO[bytes], answers: IO[bytes], end: Callable[[], object]) -> None:
-        self.to, self.answers, self.end = to, answers, end
+    def __init__(self, connection: Connection, end: Callable[[], object]) -> None:
+        self.connection, self.end = connection, end
 
-    def ask(self, job: Job) -> list[Play] | str:
-        """Return the plays of a job; why there are none."""
+    def answer(self, seconds: float | None = None) -> Any:
+        """Return what it sends, or why it sends nothing, in so many seconds."""
         try:
-            _send(self.to, pickle.dumps(job))
-            answer = _received(self.answers, _PATIENCE)
-        except (OSError, EOFError) as error:
-            return f"{type(error).__name__}: {error}"
-        return pickle.loads(answer) if answer else "its process ended"
-
-    def close(self) -> None:
-        """End it."""
-        with suppress(OSError):
-            self.to.close()
-            self.answers.close()
-        self.end()
+            return self.connection.recv() if self.connection.poll(seconds) else "it takes too long"
+        except (OSError, EOFError):
+            return "its process ended"
 
 
-def _send(file: IO[bytes], data: bytes) -> None:
-    file.write(struct.pack("<q", len(data)) + data)
-    file.flush()
-
-
-def _received(file: IO[bytes], seconds: float | None = None) -> bytes:
-    """Read what was sent.
-
-    Raises
-    ------
-    EOFError
-        If there is no more, or nothing comes in time.
-    """
-    if seconds is not None and not select.select([file], [], [], seconds)[0]:
-        raise EOFError("it takes too long")
-    head = file.read(8)
-    if len(head) < 8:
-        raise EOFError("its process ended")
-    return file.read(struct.unpack("<q", head)[0])
-
-
-_started: dict[str, Any] = {}
-
-
-def _server() -> _Server:
-    """Return the process in which nothing was played."""
-    server: _Server
-    if _started.get("pid") == os.getpid():
-        server = _started["server"]
-        return server
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+@cache
+def _server(owner: int) -> _Process:
+    """Return the process, of the one that asks for it, in which nothing was played."""
+    ours, theirs = Pipe()
     process = subprocess.Popen(
-        [sys.executable, "-c", _CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        [sys.executable, "-c", _CODE, str(theirs.fileno())],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[theirs.fileno()],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    server = _Server(process.stdin, process.stdout, partial(_ended, process))
-    if not _started:
-        atexit.register(_close)
-    _started.update(server=server, pid=os.getpid())
+    theirs.close()
+    server = _Process(ours, process.kill)
+    atexit.register(lambda: os.getpid() == owner and (server.end(), process.wait()))
     return server
 
 
-def _close() -> None:
-    if _started.get("pid") == os.getpid():
-        _started.pop("server").close()
-        _started.clear()
-
-
-def _ended(process: Any) -> None:
-    try:
-        process.wait(1.0)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _forked(run: Callable[..., None]) -> _Server:
-    """Return a fork of this process."""
-    reading, to = os.pipe()
-    answers, writing = os.pipe()
+def _forked(run: Callable[[Connection], object]) -> _Process:
+    """Return a fork of this process, which runs a function and ends."""
+    ours, theirs = Pipe()
     child = os.fork()
     if child == 0:
-        os.close(to)
-        os.close(answers)
         try:
-            run(source=os.fdopen(reading, "rb"), sink=os.fdopen(writing, "wb"))
+            ours.close()
+            run(theirs)
         finally:
             os._exit(0)
-    os.close(reading)
-    os.close(writing)
-    return _Server(os.fdopen(to, "wb"), os.fdopen(answers, "rb"), lambda: os.waitpid(child, 0))
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+    return _Process(ours, end)
 
 
-def serve(target: Any = None, source: IO[bytes] | None = None, sink: IO[bytes] | None = None) -> None:
-    """Play jobs until there are no more: each in a fork, where there are forks."""
-    if source is None:
-        source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    assert sink is not None
+def serve_at(handle: int) -> None:
+    """Play what is asked for at a file descriptor."""
+    serve(Connection(handle))
+
+
+def serve(connection: Connection, target: Any = None) -> None:
+    """Play pairs of jobs until there are no more, each job in a fork."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):  # what a target writes is nobody's
         os.dup2(nothing, number)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        try:
-            job: Job = pickle.loads(_received(source))
-        except (EOFError, OSError):
-            return
-        sys.path[:] = job.path
-        with suppress(OSError):
-            os.chdir(job.folder)
-        _send(sink, _answer(target, job))
+    with suppress(EOFError, OSError):
+        while True:
+            jobs: list[Job] = connection.recv()
+            sys.path[:] = jobs[0].path
+            with suppress(OSError):
+                os.chdir(jobs[0].folder)
+            players = [_forked(partial(_play, target, job)) for job in jobs]
+            answers = [player.answer(_PATIENCE) for player in players]
+            for player in players:
+                player.end()
+            connection.send(answers)
 
 
-def _answer(target: Any, job: Job) -> bytes:
-    """Return the plays of a job, or why there are none, in a fork where there are forks."""
-    if not hasattr(os, "fork"):
-        return _played(target, job)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(reading)
-            signal.setitimer(signal.ITIMER_VIRTUAL, 3 * _SECONDS)
-            with open(writing, "wb") as sink:
-                sink.write(_played(target, job))
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as source:
-        data = source.read()
-    os.waitpid(child, 0)
-    return data
-
-
-def _played(target: Any, job: Job) -> bytes:
+def _play(target: Any, job: Job, connection: Connection) -> None:
+    """Send the plays of a job, or why there are none."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, 3 * _SECONDS)
     try:
-        return pickle.dumps(_plays(target if job.target is None else pickle.loads(job.target), job))
+        answer: object = _plays(target if job.target is None else pickle.loads(job.target), job)
+        connection.send(answer)
     except BaseException as error:  # whatever it is, it is no play
-        return pickle.dumps(f"{type(error).__name__}: {error}")
+        connection.send(f"{type(error).__name__}: {error}")

@@ -22,32 +22,33 @@ from ...mechanisms.discrete import DiscreteLaplaceNoise
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.watching import active
 from .forms.arrays import values_of
-from .watched import Recorder, UnreadNoiseError
+from .tape import Tape
+from .watched import UnreadNoiseError
 
 #: diffprivlib's classes that compute their output from that of a class that is read.
 _AFTER = {"LaplaceTruncated", "LaplaceFolded", "GeometricTruncated", "GeometricFolded"}
 
 
 @contextmanager
-def watched_libraries(recorder: Recorder) -> Iterator[None]:
+def watched_libraries(tape: Tape) -> Iterator[None]:
     """Report the noisy calls of diffprivlib and OpenDP to a tape, where they are loaded."""
     with ExitStack() as stack:
-        stack.enter_context(active(partial(_note, recorder)))
+        stack.enter_context(active(partial(_note, tape)))
         if mechanisms := sys.modules.get("diffprivlib.mechanisms"):
             for kind in _with_randomise(mechanisms):
-                stack.enter_context(_patched(kind, "randomise", _randomise(kind, recorder)))
+                stack.enter_context(_patched(kind, "randomise", _randomise(kind, tape)))
         if opendp := sys.modules.get("opendp.mod"):
-            stack.enter_context(_patched(opendp.Measurement, "__call__", _measure(opendp.Measurement, recorder)))
+            stack.enter_context(_patched(opendp.Measurement, "__call__", _measure(opendp.Measurement, tape)))
         yield
 
 
 def _note(
-    recorder: Recorder, function: Callable[..., object], law_of: Callable[..., object], /, *args: Any, **kwargs: Any
+    tape: Tape, function: Callable[..., object], law_of: Callable[..., object], /, *args: Any, **kwargs: Any
 ) -> object:
     """Return what a function returns that a user watches (`testing.watching`): its first argument with noise."""
     args, kwargs = tuple(map(values_of, args)), {name: values_of(value) for name, value in kwargs.items()}
     name = getattr(function, "__name__", "noise")
-    return recorder.measured(law_of(*args, **kwargs), args[0], lambda: function(*args, **kwargs), name)
+    return tape.measured(law_of(*args, **kwargs), args[0], lambda: function(*args, **kwargs), name)
 
 
 @contextmanager
@@ -65,7 +66,7 @@ def _with_randomise(mechanisms: object) -> list[type]:
     return [kind for kind in kinds if "randomise" in vars(kind) and kind.__name__ not in {"DPMechanism", *_AFTER}]
 
 
-def _randomise(kind: type, recorder: Recorder) -> Callable[..., object]:
+def _randomise(kind: type, tape: Tape) -> Callable[..., object]:
     """Return `randomise` of a class of diffprivlib, reported."""
     original = vars(kind)["randomise"]
 
@@ -74,7 +75,7 @@ def _randomise(kind: type, recorder: Recorder) -> Callable[..., object]:
         law = _law_of(self, kind.__name__)
         if law is None:
             raise UnreadNoiseError(f"{name} is not watched in a trace")
-        return recorder.measured(law, value, lambda: original(self, value), name)
+        return tape.measured(law, value, lambda: original(self, value), name)
 
     return randomise
 
@@ -122,7 +123,7 @@ class Mapped:
         return float(self.map(math.ceil(distance) if whole else distance))
 
 
-def _measure(kind: object, recorder: Recorder) -> Callable[..., object]:
+def _measure(kind: object, tape: Tape) -> Callable[..., object]:
     """Return the call of an OpenDP measurement, reported."""
     original = vars(kind)["__call__"]
 
@@ -130,6 +131,6 @@ def _measure(kind: object, recorder: Recorder) -> Callable[..., object]:
         law, arg = Mapped(str(self.input_metric), str(self.output_measure), self.map), values_of(arg)
         if law.measure not in ("MaxDivergence", "ZeroConcentratedDivergence"):
             raise UnreadNoiseError(f"OpenDP's {law.measure} is not watched in a trace")
-        return recorder.measured(law, arg, lambda: original(self, arg), "OpenDP measurement")
+        return tape.measured(law, arg, lambda: original(self, arg), "OpenDP measurement")
 
     return measure

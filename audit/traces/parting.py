@@ -126,7 +126,7 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
             sound[:] = False
         if not sound.any():
             raise UntraceableError(
-                "with the same outputs and the same generator it does not do the same again: it draws from elsewhere"
+                "its replays differ: it draws from elsewhere, or hangs on the rounding of the noisy outputs"
             )
         calls += isinstance(a, Call | Drawn)
         told &= ~_lost((a, b, c), runs)

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache, cached_property
 from pathlib import Path
 from types import FrameType
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
 from ..execution.provenance import named_from_here
-from .forms.arrays import FormArray, holds_forms, plain_of, values_of
+from .forms.arrays import FormArray, filled, holds_forms, plain_of, values_of
 from .forms.form import Form, Line
 from .forms.least_noise import scale_of_law
 from .forms.proxy import of_library
@@ -154,14 +153,6 @@ class Escape:
         return f"the target {self.why}" if self.place is None else f"{self.place} {self.why}"
 
 
-class Follows(Enum):
-    """How far noise from a generator is followed: as forms, to the number that it is added to, or to its location."""
-
-    FORMS = 0
-    SUM = 1
-    DRAW = 2
-
-
 class Tape(Draws):
     """Draws that record every noisy call, or replay it with its output frozen. All else is drawn as the key says.
 
@@ -177,8 +168,8 @@ class Tape(Draws):
         Whether frozen outputs of calls are moved a little, as rounding would.
     runs : int
         In the block.
-    follows : Follows
-        How far noise that is drawn from a generator is followed.
+    forms : bool
+        Whether noise that is drawn from a generator is followed, else asked for where it is drawn.
     """
 
     def __init__(
@@ -189,15 +180,14 @@ class Tape(Draws):
         runs: int = 1,
         frozen: Sequence[TapeEvent] = (),
         nudged: bool = False,
-        follows: Follows = Follows.FORMS,
+        forms: bool = True,
     ) -> None:
         super().__init__(seed, Stage.TRACE, 0, 0, block)
         self.noises = Draws(seed, Stage.TRACE, 0, 1, block)
         self.plain = super().stream(Purpose.LEARNER)
         self.seeds = Draws(seed, Stage.TRACE, 0, 2, block).generator
         self.runs = runs
-        self.follows = follows
-        self.eager = follows is Follows.SUM
+        self.forms = forms
         self.frozen = [event for event in frozen if isinstance(event, Call)]
         self.recorded = [event.value for event in frozen if isinstance(event, Release) and event.value is not None]
         self.nudges = np.random.default_rng(block) if nudged else None
@@ -225,7 +215,7 @@ class Tape(Draws):
     def stray(self, why: str = "draws otherwise than noise") -> None:
         """Note a draw that is no noise call."""
         if self.other_draw is None:
-            self.other_draw = Escape(len(self.events), self.place(), why)
+            self.other_draw = Escape(len(self.events), place(), why)
 
     def watch(self, bits: np.random.BitGenerator) -> None:
         """Note a generator that is watched: whoever draws from it unseen moves its state."""
@@ -248,7 +238,7 @@ class Tape(Draws):
     def hear(self, frame: FrameType) -> None:
         """Note that an exception passes a frame of the code under audit: whether it does may depend on noise."""
         if self._drawn:
-            self.escape("raises an exception", site_of((frame.f_code.co_filename, frame.f_lineno)))
+            self.escape("raises an exception", site_of(_line_of(frame)))
 
     def scale_of_variable(self, key: int) -> float:
         """Return the scale of the noise of a variable."""
@@ -256,12 +246,11 @@ class Tape(Draws):
 
     def overwrite(self) -> None:
         """Note that a number with noise is replaced by one without."""
-        self.overwritten = self.place()
+        self.overwritten = place()
 
     def line(self) -> Line:
         """Return the line of the code under audit that runs."""
-        frame = _caller()
-        return ("?", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        return _line()
 
     def concrete(self, form: Form) -> float:
         """Return the value of a form with the noise that was drawn."""
@@ -295,11 +284,11 @@ class Tape(Draws):
     def publish(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Return a trusted function of forms, which are released: public variables. Else return `NotImplemented`."""
         args = [plain_of(value) if type(value) is Form else value for value in args]
-        named = [_holds_forms(value) or isinstance(value, FormArray) for value in kwargs.values()]
+        named = [holds_forms(value) or isinstance(value, FormArray) for value in kwargs.values()]
         if any(named) or not is_trusted(function, args, kwargs, self.quiet):
             return NotImplemented
-        shape = shape_of(function, [_filled(value, lambda form: 1.0) for value in args], kwargs)
-        forms = [one for value in args if _holds_forms(value) for one in value.flat if type(one) is Form]
+        shape = shape_of(function, [filled(value, lambda form: 1.0) for value in args], kwargs)
+        forms = [one for value in args if holds_forms(value) for one in value.flat if type(one) is Form]
         if shape is None or not forms:
             return NotImplemented
         first, computed = len(self._public), _Computed(self, function, args, kwargs)
@@ -328,7 +317,7 @@ class Tape(Draws):
         if self.runs > 1 and shape[-1:] != (self.runs,):
             raise UnreadNoiseError(f"watched noise of a batched target must have the shape (..., runs), got {shape}")
         if not scales.any():
-            self.silent.append((name, self.place(), loc))
+            self.silent.append((name, place(), loc))
             return loc + (np.zeros(shape) if shape else 0.0)
         column = shape if self.runs > 1 else (math.prod(shape), 1)
         alike = scales.size == 1 or bool((scales == scales.flat[0]).all())
@@ -336,20 +325,18 @@ class Tape(Draws):
         noise = np.asarray(law.sample(column, self.noises), dtype=float).reshape(shape)
         if alike:
             fixed = float(loc) if type(loc) in (int, float, np.float64) else 0.0
-            drawn = [Drawn(name, self.place(), self.round, law, len(self._drawn), column, fixed)]
+            drawn = [Drawn(name, place(), self.round, law, len(self._drawn), column, fixed)]
             return self._added(loc, noise, drawn, [True] * noise.size)
         each = np.broadcast_to(scales, shape).reshape(-1).tolist()
         if not all(each):
-            self.silent.append(
-                (name, self.place(), np.broadcast_to(values_of(loc), shape)[np.reshape(each, shape) == 0])
-            )
+            self.silent.append((name, place(), np.broadcast_to(values_of(loc), shape)[np.reshape(each, shape) == 0]))
         numbers = itertools.count(len(self._drawn))
-        drawn = [Drawn(name, self.place(), self.round, kind(one), next(numbers), (1, 1)) for one in each if one]
+        drawn = [Drawn(name, place(), self.round, kind(one), next(numbers), (1, 1)) for one in each if one]
         return self._added(loc, noise * scales, drawn, each)
 
     def _added(self, loc: Any, noise: Values, drawn: list[Drawn], scales: Sequence[object]) -> Any:
         """Return a location plus noise as forms, where its scale is not 0."""
-        shape, where, numbers = noise.shape, self.line(), itertools.count(len(self._drawn))
+        shape, where, numbers = noise.shape, _line(), itertools.count(len(self._drawn))
         self.events += drawn
         self._scales += [scale_of_law(event.law) for event in drawn for _ in event.variables]
         self._drawn += [value for value, scale in zip(noise.reshape(-1).tolist(), scales, strict=True) if scale]
@@ -357,11 +344,11 @@ class Tape(Draws):
         forms[:] = [Form(self, 0.0, {next(numbers): 1.0}, where) if scale else 0.0 for scale in scales]
         bare: Any = forms.reshape(shape).view(FormArray) if shape else forms[0]
         made = bare if np.ndim(loc) == 0 and type(loc) is not Form and loc == 0 else bare + loc
-        return values_of(made) if self.follows is Follows.DRAW else made
+        return made if self.forms else values_of(made)
 
     def zero(self) -> None:
         """Note that the next noise call has 0 as its value."""
-        self.of_zero.append(Escape(len(self.events), self.place(), "draws noise for 0"))
+        self.of_zero.append(Escape(len(self.events), place(), "draws noise for 0"))
 
     def show(self, what: str, value: Values) -> None:
         """Note what the adversary may see."""
@@ -375,7 +362,7 @@ class Tape(Draws):
     def noise(self, law: Law, shape: tuple[int, ...], value: object, name: str = "") -> Any:
         """Return noise, and note the call; in a replay, what leads to the frozen output."""
         if not bounds_something(law):
-            self.silent.append((name or "noise", self.place(), value() if callable(value) else value))
+            self.silent.append((name or "noise", place(), value() if callable(value) else value))
             return law.sample(shape, self.noises)
         exact = np.asarray(values_of(value() if callable(value) else value))
         if exact.ndim == 0 and exact == 0:
@@ -400,7 +387,7 @@ class Tape(Draws):
     def measured(self, law: object, value: object, make: Callable[[], object], name: str) -> object:
         """Return what another's code released of a value, and note the call; in a replay, what it released before."""
         if not bounds_something(law):
-            self.silent.append((name, self.place(), value))
+            self.silent.append((name, place(), value))
             return make()
         column = np.asarray(value).reshape(-1, 1) if hasattr(law, "sample") else np.empty((0, 0), dtype=object)
         if column.dtype.kind not in "biuf":  # its own map, or its law, takes it whole
@@ -465,11 +452,7 @@ class Tape(Draws):
         output: object,
         lost: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.events.append(Call(name or "noise", self.place(), self.round, law, value, output, lost))
-
-    def place(self) -> CallSite:
-        """Return where the noisy call that is being made is written."""
-        return place()
+        self.events.append(Call(name or "noise", place(), self.round, law, value, output, lost))
 
 
 class PlainTape(Tape):
@@ -485,7 +468,7 @@ class PlainTape(Tape):
     def __init__(
         self, seed: int, block: int = 0, *, runs: int = 1, stretch: float = 1.0, moved: Mapping[int, float] = {}
     ) -> None:
-        super().__init__(seed, block, runs=runs, follows=Follows.DRAW)
+        super().__init__(seed, block, runs=runs, forms=False)
         self.stretch, self.moved = stretch, moved
 
     def _added(self, loc: Any, noise: Values, drawn: list[Drawn], scales: Sequence[object]) -> Any:
@@ -526,10 +509,14 @@ def scale_of(law: object) -> float | Floats:
     return float(getattr(law, "scale", getattr(law, "sigma", 0.0)))
 
 
+def _line() -> Line:
+    """Return the line of the code under audit that runs."""
+    return _line_of(_caller())
+
+
 def place() -> CallSite:
     """Return where the noisy call that is being made is written."""
-    frame = _caller()
-    return CallSite("?", 1) if frame is None else site_of((frame.f_code.co_filename, frame.f_lineno))
+    return site_of(_line())
 
 
 def used() -> CallSite:
@@ -539,7 +526,7 @@ def used() -> CallSite:
         frame = frame.f_back
     if frame is None or f"{frame.f_globals.get('__name__', '')}.".startswith(_HARNESS):  # all of it is a library
         frame = first
-    return CallSite("?", 1) if frame is None else site_of((frame.f_code.co_filename, frame.f_lineno))
+    return site_of(_line_of(frame))
 
 
 def _state(bits: np.random.BitGenerator) -> bytes:
@@ -550,18 +537,6 @@ def _global_states() -> tuple[object, ...]:
     state: Any = np.random.get_state()  # noqa: NPY002 - a target may draw from it
     _, words, *others = state
     return random.getstate(), words.tobytes(), *others
-
-
-def _holds_forms(value: object) -> bool:
-    return isinstance(value, np.ndarray) and holds_forms(value)
-
-
-def _filled(value: Any, number: Callable[[Form], Any]) -> Any:
-    """Return an argument with something in place of each form."""
-    if not isinstance(value, np.ndarray) or value.dtype != object:
-        return value
-    cells = [number(one) if type(one) is Form else one for one in value.flat]
-    return np.array(cells, dtype=float).reshape(value.shape)
 
 
 def _text_of(value: Any) -> str:
@@ -584,7 +559,7 @@ class _Computed:
     @cached_property
     def values(self) -> list[float]:
         with np.errstate(all="ignore"):
-            made = self.function(*(_filled(value, self.tape.concrete) for value in self.args), **self.kwargs)
+            made = self.function(*(filled(value, self.tape.concrete) for value in self.args), **self.kwargs)
         flat: list[float] = np.reshape(made, -1).tolist()
         return flat
 
@@ -592,6 +567,10 @@ class _Computed:
 def site_of(line: Line) -> CallSite:
     """Return a line as the place that reports name."""
     return CallSite(_relative(line[0]), line[1])
+
+
+def _line_of(frame: FrameType | None) -> Line:
+    return ("?", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def _caller() -> FrameType | None:

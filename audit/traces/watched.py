@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ...mechanisms.draws import Draws, Law, Outcome
+from ...mechanisms.draws import Law
 from ...mechanisms.noise import Gaussian, Laplace
+
+if TYPE_CHECKING:
+    from .tape import Tape
 
 
 @dataclass(frozen=True)
@@ -34,28 +36,6 @@ class CallSite:
         return f"{self.file}:{self.line}"
 
 
-class Recorder(Protocol):
-    """What a watched generator reports to: a tape."""
-
-    def added(self, kind: Callable[[float], Law], loc: object, scale: ArrayLike, size: object, name: str) -> Any:
-        """Return a location plus fresh noise."""
-
-    def noise(self, law: Law, shape: tuple[int, ...], value: object, name: str = "") -> object:
-        """Return the noise of a noisy call."""
-
-    def outcome(self, law: Callable[[], object], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
-        """Return the outcome of a noisy call."""
-
-    def measured(self, law: object, value: object, make: Callable[[], object], name: str) -> object:
-        """Return what another's code released of a value: a noisy call."""
-
-    def stray(self) -> None:
-        """Note a draw that is no noise call."""
-
-    def watch(self, bits: np.random.BitGenerator) -> None:
-        """Note a generator that is watched: whoever draws from it unseen moves its state."""
-
-
 class UnreadNoiseError(ValueError):
     """Noise was drawn in a way that a trace cannot read."""
 
@@ -67,11 +47,11 @@ class Watched(np.random.Generator):
     ----------
     bits : BitGenerator
         Of all that is not noise.
-    recorder : Recorder
+    recorder : Tape
         What noise comes from, and what hears of it.
     """
 
-    def __init__(self, bits: np.random.BitGenerator, recorder: Recorder) -> None:
+    def __init__(self, bits: np.random.BitGenerator, recorder: Tape) -> None:
         super().__init__(bits)
         self.recorder = recorder
         recorder.watch(bits)

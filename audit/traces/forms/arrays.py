@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .form import Follower, Form
+from .form import Form
+
+if TYPE_CHECKING:
+    from ..tape import Tape
 
 #: What is linear in arrays, or moves their parts.
 _LINEAR = {np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.matmul}
@@ -38,7 +41,7 @@ _MOVING = frozenset(
 _NOT_MOVING = frozenset({"out", "where", "dtype", "casting", "subok", "optimize"})
 #: Methods of arrays that move or add, as they are; and those that are NumPy's function of the name.
 _OWN_METHODS = frozenset(
-    {
+    (
         *("cumsum", "dot", "sum", "reshape", "ravel", "flatten", "transpose", "swapaxes", "squeeze", "repeat", "take"),
         *(
             "compress",
@@ -53,7 +56,7 @@ _OWN_METHODS = frozenset(
             "resize",
             "setflags",
         ),
-    }
+    )
 )
 _FUNCTIONS = ("mean", "std", "var", "round", "clip", "max", "min")
 #: Attributes that show what is inside of an array.
@@ -120,10 +123,10 @@ for _name in _INNER:
     setattr(FormArray, _name, _attribute(_name))
 
 
-def holds_forms(values: NDArray[Any]) -> bool:
-    """Tell whether an array has forms in it."""
-    whole = values.view(np.ndarray) if type(values) is not FormArray else plain_of(values)
-    return whole.dtype.kind == "O" and any(type(one) is Form for one in whole.flat)
+def holds_forms(value: object) -> bool:
+    """Tell whether something is an array that has forms in it."""
+    plain = np.ndarray.view(value, np.ndarray) if isinstance(value, np.ndarray) else np.empty(0)
+    return plain.dtype == object and any(type(cell) is Form for cell in plain.flat)
 
 
 def plain_of(value: Any) -> Any:
@@ -149,7 +152,7 @@ def _floats(value: Any) -> Any:
     return value.astype(float) if type(value) is np.ndarray and value.dtype == object else value
 
 
-def _tape(values: Any) -> Follower | None:
+def _tape(values: Any) -> Tape | None:
     """Return whom the forms in some values report to; None where there are none."""
     if isinstance(values, np.ndarray):
         tapes = (one.tape for one in values.flat if type(one) is Form) if values.dtype == object else ()
@@ -171,11 +174,17 @@ def values_of(value: Any) -> Any:
         return type(value)(map(values_of, value))
     if not isinstance(value, np.ndarray):
         return value
-    plain = plain_of(value)
-    if plain.dtype != object or not (type(value) is FormArray or holds_forms(plain)):
+    if type(value) is not FormArray and not holds_forms(value):
         return value
-    numbers = [one.tape.reveal(one) if type(one) is Form else one for one in plain.flat]
-    return np.array(numbers, dtype=float).reshape(plain.shape)
+    return filled(plain_of(value), lambda form: form.tape.reveal(form))
+
+
+def filled(value: Any, number: Callable[[Form], float]) -> Any:
+    """Return an array of objects as floats, with a number in place of each form; anything else as it is."""
+    if not isinstance(value, np.ndarray) or value.dtype != object:
+        return value
+    cells = [number(cell) if type(cell) is Form else cell for cell in value.flat]
+    return np.array(cells, dtype=float).reshape(value.shape)
 
 
 def on_values(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -208,7 +217,6 @@ def by_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[s
     elif ufunc in _LINEAR and method != "at" and not _both(ufunc, plain):
         kwargs.pop("dtype", None)
         result = wrapped(_linear(ufunc, method, plain, kwargs, tape))
-        result = _floats_of(result) if tape.eager else result
     else:
         result = NotImplemented
         if called and not kwargs and out is None:
@@ -275,7 +283,7 @@ def _both(ufunc: np.ufunc, plain: Sequence[Any]) -> bool:
     return ufunc in (np.multiply, np.matmul) and len(plain) > 1 and all(_tape(value) is not None for value in plain)
 
 
-def _linear(ufunc: np.ufunc, method: str, plain: list[Any], kwargs: dict[str, Any], tape: Follower) -> Any:
+def _linear(ufunc: np.ufunc, method: str, plain: list[Any], kwargs: dict[str, Any], tape: Tape) -> Any:
     if ufunc is np.multiply and method in ("reduce", "accumulate"):
         return on_values(getattr(ufunc, method), [wrapped(one) for one in plain], kwargs)
     if ufunc is np.matmul:
@@ -286,7 +294,7 @@ def _linear(ufunc: np.ufunc, method: str, plain: list[Any], kwargs: dict[str, An
         return getattr(ufunc, method)(*plain, **kwargs)
 
 
-def mapped(function: Callable[[NDArray[Any]], Any], values: NDArray[Any], tape: Follower) -> Any:
+def mapped(function: Callable[[NDArray[Any]], Any], values: NDArray[Any], tape: Tape) -> Any:
     """Return a linear function of an array of forms: of its shifts, and of the factors of each variable."""
     rows: dict[int, NDArray[Any]] = {}
     size = 0.0
@@ -308,10 +316,7 @@ def mapped(function: Callable[[NDArray[Any]], Any], values: NDArray[Any], tape: 
 
 
 def _shifts(values: Any) -> Any:
-    if not isinstance(values, np.ndarray) or values.dtype != object:
-        return values
-    numbers = [one.shift if type(one) is Form else one for one in values.flat]
-    return np.array(numbers, dtype=float).reshape(values.shape)
+    return filled(values, lambda form: form.shift)
 
 
 def _as_objects(result: Any) -> Any:

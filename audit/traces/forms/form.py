@@ -13,9 +13,12 @@ import operator
 from collections.abc import Callable
 from functools import partialmethod
 from numbers import Real
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ..tape import Tape
 
 #: Factors that cancel up to this share of the larger cancel.
 _CANCELLED = 1e-12
@@ -25,42 +28,6 @@ _SMALLEST = 1e-290
 _LARGEST_POWER = 8
 #: A line of code: its file and its number.
 Line = tuple[str, int]
-
-
-class Follower(Protocol):
-    """What forms report to: a tape.
-
-    Attributes
-    ----------
-    operations : int
-        How many sums and products of forms were computed.
-    eager : bool
-        Whether the sum of a form and a number is a plain number.
-    """
-
-    operations: int
-    eager: bool
-
-    def overwrite(self) -> None:
-        """Note that a number with noise is replaced by one without."""
-
-    def line(self) -> Line:
-        """Return the line of the code under audit that runs."""
-
-    def scale_of_variable(self, key: int) -> float:
-        """Return the scale of the noise of a variable."""
-
-    def concrete(self, form: Form) -> float:
-        """Return the value of a form with the noise that was drawn."""
-
-    def reveal(self, form: Form) -> float:
-        """Note that the code under audit has the value of a form, and return it: in a replay the recorded one."""
-
-    def answer(self, form: Form, names: tuple[str, ...], other: object = None) -> float:
-        """Return the value of a form: released where it goes through one of these builtins into what is returned."""
-
-    def publish(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Return a trusted function of forms, which are released: public variables. Else return `NotImplemented`."""
 
 
 class Form:
@@ -73,7 +40,7 @@ class Form:
     __array_priority__ = 1000.0
 
     def __init__(
-        self, tape: Follower, shift: float, factors: dict[int, float], where: Line | None = None, size: float = 0.0
+        self, tape: Tape, shift: float, factors: dict[int, float], where: Line | None = None, size: float = 0.0
     ) -> None:
         self.tape, self.shift, self.factors = tape, shift, factors
         self.where, self.size = where or tape.line(), max(size, abs(shift))
@@ -142,8 +109,7 @@ class Form:
             return NotImplemented
         if self.is_signed_zero and not self.is_public and math.copysign(1.0, sign * number) > 0:
             return own * self.shift + sign * number
-        made = self._new(own * self.shift + sign * number, self._times(own), max(self.size, abs(number)))
-        return self.tape.reveal(made) if self.tape.eager else made
+        return self._new(own * self.shift + sign * number, self._times(own), max(self.size, abs(number)))
 
     def _times(self, factor: float) -> dict[int, float]:
         if factor == 1.0:
