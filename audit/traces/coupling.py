@@ -108,7 +108,8 @@ class Twin:
         for plays in answer if isinstance(answer, list) else [answer]:
             if isinstance(plays, str):
                 return Coupled(fault=f"it does not play in a new process ({plays})")
-        return _compared(*answer, found)
+        left, right = answer
+        return _compared(left, right, found)
 
     def close(self) -> None:
         """End what was forked."""

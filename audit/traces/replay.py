@@ -120,8 +120,9 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, forms: bool = T
 def _replayed(play: Callable[[bool, list[TapeEvent], bool], Tape], runs: int, *, alone: bool) -> Trace:
     """Return the trace of a block that `play` plays: in which world, with which frozen outputs, and whether moved."""
     recorded = play(True, [], False)
-    control = play(True, recorded.events, True)
     replayed = play(False, recorded.events, False)
+    calling = any(isinstance(event, Call) for tape in (recorded, replayed) for event in tape.events)
+    control = play(True, recorded.events, True) if calling or not alone else recorded  # plain plays test forms
     leak = parting(recorded.events, replayed.events, control.events, runs)
     bare = without_noise(recorded, replayed)
     released = Released(recorded, replayed, len(recorded.events) if leak is None else leak.events + 1)
@@ -134,7 +135,6 @@ def _replayed(play: Callable[[bool, list[TapeEvent], bool], Tape], runs: int, *,
     watched = any(tape.silent or any(isinstance(e, Call | Drawn) for e in tape.events) for tape in tapes)
     lost = lost_words((recorded, replayed, control), runs)
     escapes = [escape for tape in tapes for escape in (tape.escaped, tape.other_draw) if escape is not None]
-    calling = any(isinstance(event, Call) for tape in tapes for event in tape.events)
     exact = alone and not escapes and not calling
     escaped, found = escapes[0] if escapes else None, released.found
     how = bare, lost, exact, escaped, found.rounded, found.moved
