@@ -68,7 +68,7 @@ def trace_task(task: Task) -> TraceJson:
     free = not prepared.is_mechanism and prepared.pairs is None
     try:
         tracing, pair = worst_tracing(
-            prepared.traced, pairs, claim, seed=task.budget.seed, others=_in_other_rounds if free else None
+            prepared.traced, pairs, claim, seed=task.budget.seed, more_pairs=_in_other_rounds if free else None
         )
     except UntraceableError as error:
         return {**head, "calls": [], "infinite": False, **not_traced(str(error))}

@@ -90,7 +90,7 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
         return None
     # A profile is false at one of its points: of that its account tells.
     accounts = [(Account.of(tracing, point, claim), point) for point in _points(tracing, claim)]
-    account, claim = max(accounts, key=lambda both: both[0].share)
+    account, claim = max(accounts, key=lambda scored: scored[0].share)
     if not exceeds(account.spent, account.allowed):
         return Cause(_not_the_calls(account, claim, tracing), "law")
     sizes = np.array([_size(cost(left, right, runs), tracing.run) for left, right in calls])
@@ -104,17 +104,17 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     left, right = calls[largest]
     differs = _norm(left, right, runs, tracing.run)
     allowed = differs * _share(tracing, claim) if math.isfinite(differs) else None
-    changed = np.flatnonzero(sizes > 0) + 1
-    which = f"calls {_listed(changed)}" if len(changed) > 1 else f"call {largest + 1}"
+    costly = np.flatnonzero(sizes > 0) + 1
+    subject = f"calls {_listed(costly)}" if len(costly) > 1 else f"call {largest + 1}"
     little = "" if left.law is None or allowed is None else "too little noise in "
     finite = math.isfinite(account.spent)
-    spent = account.about + account.words if finite else f"no finite {account.unit} that is known"
+    total = account.about + account.words if finite else f"no finite {account.unit} that is known"
     fault = _words(left, sizes[largest], differs, allowed, claim) + account.translated
-    told = f"its {fault}; it costs {spent}"
-    if len(changed) > 1:
-        told = f"they cost {spent} together; the {fault.replace(' ', f' of call {largest + 1} ', 1)}"
+    text = f"its {fault}; it costs {total}"
+    if len(costly) > 1:
+        text = f"they cost {total} together; the {fault.replace(' ', f' of call {largest + 1} ', 1)}"
     return Cause(
-        f"{little}{which} ({left.place}): {told}",
+        f"{little}{subject} ({left.place}): {text}",
         "calls",
         left.place,
         largest + 1,
@@ -180,19 +180,19 @@ class Account:
     def of(cls, tracing: Tracing, claim: Claim, traced: Claim) -> Account:
         """Return that of a pair that was traced for a claim: for it, or for one of its points."""
         assert tracing.pair_upper is not None
-        measure, spent = claim.measure, tracing.pair_upper.epsilon
-        how = tracing.pair_upper.how
-        if (how == "sampled" and claim.delta) or (how != "bounded" and claim.delta != traced.delta):
-            spent = _epsilon_of_path(tracing, claim.delta)  # the bound adds up what calls of sampled paths cost at 0
-        at = measure_words.at_delta(claim.delta)
+        measure, total = claim.measure, tracing.pair_upper.epsilon
+        branching = tracing.pair_upper.how
+        if (branching == "sampled" and claim.delta) or (branching != "bounded" and claim.delta != traced.delta):
+            total = _epsilon_of_path(tracing, claim.delta)  # the bound adds up what calls of sampled paths cost at 0
+        point = measure_words.at_delta(claim.delta)
         if measure.is_epsilon:
-            return cls("epsilon", spent, claim.epsilon, at if isinstance(traced.measure, Profile) else "")
-        own, beside = level_of_path(tracing, measure), measure_words.beside(measure.to_json())
-        if own is not None and how != "bounded":
+            return cls("epsilon", total, claim.epsilon, point if isinstance(traced.measure, Profile) else "")
+        level, suffix = level_of_path(tracing, measure), measure_words.beside(measure.to_json())
+        if level is not None and branching != "bounded":
             pure, _, rho = _parts(tracing)
-            return cls(measure.unit, own, measure.level, beside, about="at most " if pure or rho else "")
-        implied = f", for the epsilon {claim.epsilon:.4g}{at} that the claim implies"
-        return cls("epsilon", spent, claim.epsilon, at, implied, beside)
+            return cls(measure.unit, level, measure.level, suffix, about="at most " if pure or rho else "")
+        implied = f", for the epsilon {claim.epsilon:.4g}{point} that the claim implies"
+        return cls("epsilon", total, claim.epsilon, point, implied, suffix)
 
 
 def level_of_path(tracing: Tracing, measure: Measure) -> float | None:
@@ -228,8 +228,8 @@ def _words(left: Call, size: float, differs: float, allowed: float | None, claim
     if left.law is None:
         if not math.isfinite(differs):
             return "outcome is impossible for one of the inputs"
-        most = math.exp(differs if allowed is None else allowed)
-        return f"outcome changes its probability by a factor of {math.exp(differs):.4g}; the claim allows {most:.4g}"
+        factor = math.exp(differs if allowed is None else allowed)
+        return f"outcome changes its probability by a factor of {math.exp(differs):.4g}; the claim allows {factor:.4g}"
     if allowed is None:
         return "input is no finite number in one of the runs"
     law, changes = words_of(left.law), f"input changes by {differs:.6g}"
@@ -245,8 +245,8 @@ def _needs(law: object, differs: float, allowed: float, claim: Claim) -> str:
     name = next((name for name in ("scale", "sigma") if hasattr(law, name)), None)
     if name is None or not allowed or isinstance(claim.measure, Profile):
         return ""
-    at = measure_words.at_delta(claim.delta) if claim.measure.is_epsilon and claim.delta else ""
-    level = f"{claim.measure.unit} {claim.measure.level:.4g}{at}"
+    point = measure_words.at_delta(claim.delta) if claim.measure.is_epsilon and claim.delta else ""
+    level = f"{claim.measure.unit} {claim.measure.level:.4g}{point}"
     return f", and {level} needs {name} {float(getattr(law, name)) * differs / allowed:.4g}"
 
 
@@ -257,9 +257,9 @@ def _listed(numbers: NDArray[np.signedinteger]) -> str:
     return " and ".join([", ".join(map(str, numbers[:-1])), str(numbers[-1])])
 
 
-def _size(one: Cost, run: int) -> float:
+def _size(run_cost: Cost, run: int) -> float:
     """Return what orders calls by their cost."""
-    return float(one.pure[run] + math.sqrt(one.mu_squared[run]) + math.sqrt(one.rho[run]))
+    return float(run_cost.pure[run] + math.sqrt(run_cost.mu_squared[run]) + math.sqrt(run_cost.rho[run]))
 
 
 def _norm(left: Call, right: Call, runs: int, run: int) -> float:

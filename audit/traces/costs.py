@@ -23,7 +23,7 @@ from .tape import Call, scale_of
 
 #: Inputs that are closer than this, over the larger of 1 and their size, are the same, as a replay rounds; if that
 #: leaves out no more than so many scales of the noise.
-SAME, DUST = 1e-11, 1e-10
+SAME_INPUT, DUST = 1e-11, 1e-10
 #: Costs of runs that agree to as many binary digits, some 14 decimal ones, differ by rounding.
 _DIGITS = 2.0**46
 #: At most so many Laplace shifts are composed exactly at delta > 0.
@@ -50,21 +50,21 @@ class Cost:
 
     def epsilon(self, delta: float) -> Floats:
         """Return the least epsilon that is known to hold at delta, for every run."""
-        kinds, which = self._kinds()
-        return np.array([_epsilon(pure, mu_squared, rho, delta) for pure, mu_squared, rho in kinds])[which]
+        kinds, kind_of_run = self._kinds()
+        return np.array([_epsilon(pure, mu_squared, rho, delta) for pure, mu_squared, rho in kinds])[kind_of_run]
 
     def level(self, measure: Measure) -> Floats | None:
         """Return the level of a measure for every run; None where `own_level` knows none for one of them."""
-        kinds, which = self._kinds()
+        kinds, kind_of_run = self._kinds()
         levels = [own_level(measure, *parts) for parts in kinds]
-        return None if None in levels else np.array(levels, dtype=float)[which]
+        return None if None in levels else np.array(levels, dtype=float)[kind_of_run]
 
     def _kinds(self) -> tuple[list[list[float]], NDArray[np.intp]]:
         """Return the different costs of runs, within rounding, and the one that each run has."""
         share, exponent = np.frexp(np.stack([self.pure, self.mu_squared, self.rho]))
         rows = np.ldexp(np.rint(share * _DIGITS) / _DIGITS, exponent)
-        kinds, which = np.unique(rows, axis=1, return_inverse=True)
-        return kinds.T.tolist(), which.reshape(-1)
+        kinds, kind_of_run = np.unique(rows, axis=1, return_inverse=True)
+        return kinds.T.tolist(), kind_of_run.reshape(-1)
 
 
 def _epsilon(pure: float, mu_squared: float, rho: float, delta: float) -> float:
@@ -162,7 +162,7 @@ def difference(left: Call, right: Call) -> Floats:
     a, b = (np.asarray(call.value, dtype=float) for call in (left, right))
     with np.errstate(invalid="ignore"):
         d: Floats = np.abs(a - b)
-        rounded = d <= SAME * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
+        rounded = d <= SAME_INPUT * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
         d[rounded & (d <= DUST * scale_of(left.law))] = 0.0
     d[np.isnan(d)] = math.inf
     d[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0

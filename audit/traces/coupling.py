@@ -34,9 +34,9 @@ from .tape import Drawn, PlainTape, Release, Shown, TapeEvent, UntraceableError
 STRETCHES = (1.0, 10.0, 100.0, 1.0, 10.0, 0.01) * 4
 #: The fewest pairs of plays that say something; how long the plays of a world may take, in seconds of processor time;
 #: and how long they are waited for.
-_FEWEST, _SECONDS, _PATIENCE = 8, 5.0, 60.0
+_MIN_PLAYS, _SECONDS, _PATIENCE = 8, 5.0, 60.0
 #: Floats agree to this share of the noise beside them.
-_NEAR = 1e-9
+_NOISE_SHARE = 1e-9
 _CODE = "import sys; from overclaim.audit.traces.coupling import serve_at; serve_at(int(sys.argv[1]))"
 
 
@@ -91,16 +91,16 @@ class Twin:
         else:
             self.fork = _forked(partial(serve, target=target))
 
-    def coupled(self, pair: Any, view: View, found: Trace) -> Coupled:
+    def coupled(self, pair: Any, view: View, trace: Trace) -> Coupled:
         """Return how often left with noise + z gives what right gives."""
         if self.payload is None and self.fork is None:
             return Coupled(fault="this system has no forks, in which it would play alone")
-        moved = {key: z for key, z in found.moved.items() if z}
+        moves = {key: z for key, z in trace.moved.items() if z}
         try:
-            world = pickle.dumps((pair, view, found.runs))
+            world = pickle.dumps((pair, view, trace.runs))
         except Exception as error:
             return Coupled(fault=f"its inputs cannot be sent to a new process ({type(error).__name__}: {error})")
-        jobs = [Job(self.payload, world, side, moved if side else {}, sys.path, os.getcwd()) for side in (True, False)]
+        jobs = [Job(self.payload, world, side, moves if side else {}, sys.path, os.getcwd()) for side in (True, False)]
         process = self.fork or _server(os.getpid())
         with suppress(OSError):  # it has ended
             process.connection.send(jobs)
@@ -109,7 +109,7 @@ class Twin:
             if isinstance(plays, str):
                 return Coupled(fault=f"it does not play in a new process ({plays})")
         left, right = answer
-        return _compared(left, right, found)
+        return _compared(left, right, trace)
 
     def close(self) -> None:
         """End what was forked."""
@@ -117,43 +117,48 @@ class Twin:
             self.fork.end()
 
 
-def _compared(left: list[Play], right: list[Play], found: Trace) -> Coupled:
+def _compared(left: list[Play], right: list[Play], trace: Trace) -> Coupled:
     """Compare the plays of both worlds, one by one."""
     plays = min(len(left), len(right))
-    if plays < _FEWEST:
+    if plays < _MIN_PLAYS:
         return Coupled(plays=plays, fault=f"only {plays} pairs of plain plays were done in {2 * _SECONDS:g} s")
-    drawn = _drawn(found.left)
-    noises = list(map(_noise_of, _shown(found.left), [_released(found.left)] * len(found.left)))
+    laws = _drawn(trace.left)
+    noises = list(map(_noise_of, _shown(trace.left), [_released(trace.left)] * len(trace.left)))
     agreed, fault = 0, ""
-    for one, other, stretch in zip(left, right, STRETCHES, strict=False):
-        own = _fault(one, other, drawn, noises, stretch)
-        agreed += not own
-        fault = fault or own
+    for left_play, right_play, stretch in zip(left, right, STRETCHES, strict=False):
+        difference = _fault(left_play, right_play, laws, noises, stretch)
+        agreed += not difference
+        fault = fault or difference
     return Coupled(agreed, plays, fault and f"{fault}, in {plays - agreed} of {plays} plain plays")
 
 
-def _fault(left: Play, right: Play, drawn: list[Any], noises: list[Any], stretch: float) -> str:
+def _fault(left: Play, right: Play, laws: list[Any], noises: list[Any], stretch: float) -> str:
     """Return what two plays do not agree in; nothing where they do."""
     strayed = left.strayed or right.strayed
     if strayed:
         return strayed
     if left.raised or right.raised:
-        same = left.raised == right.raised
-        return "" if same else f"left raises {left.raised or 'nothing'} and right {right.raised or 'nothing'}"
-    if left.drawn != drawn or right.drawn != drawn:
+        is_same = left.raised == right.raised
+        return "" if is_same else f"left raises {left.raised or 'nothing'} and right {right.raised or 'nothing'}"
+    if left.drawn != laws or right.drawn != laws:
         return "other noise is drawn than in the trace"
-    for one, other, noise in zip_longest(left.shown, right.shown, noises):
-        if one is None or other is None or noise is None or not len(one) == len(other) == len(noise):
+    for left_values, right_values, noise in zip_longest(left.shown, right.shown, noises):
+        if (
+            left_values is None
+            or right_values is None
+            or noise is None
+            or not len(left_values) == len(right_values) == len(noise)
+        ):
             return "outputs have other lengths than in the trace"
-        for number, (a, b, own) in enumerate(zip(one, other, noise, strict=True), start=1):
-            if not _agree(a, b, own, stretch):
+        for number, (a, b, value_noise) in enumerate(zip(left_values, right_values, noise, strict=True), start=1):
+            if not _agree(a, b, value_noise, stretch):
                 return f"with moved noise value {number} is {_short(a)} for left and {_short(b)} for right"
     return ""
 
 
-def _agree(a: Any, b: Any, own: tuple[float, bool], stretch: float) -> bool:
+def _agree(a: Any, b: Any, value_noise: tuple[float, bool], stretch: float) -> bool:
     """Tell whether two values agree; floats but for rounding, beside noise of a size that more was computed of."""
-    noise, public = own
+    noise, public = value_noise
     if type(a) is not type(b):
         return False
     if not isinstance(a, float):
@@ -161,7 +166,7 @@ def _agree(a: Any, b: Any, own: tuple[float, bool], stretch: float) -> bool:
     if a == b or (a != a and b != b):
         return True
     size = max(abs(a), abs(b))
-    return bool(abs(a - b) <= _NEAR * (stretch * noise + (size if public else 0.0)) + ULPS * size)
+    return bool(abs(a - b) <= _NOISE_SHARE * (stretch * noise + (size if public else 0.0)) + ULPS * size)
 
 
 def _short(value: Any) -> str:
@@ -205,7 +210,7 @@ def _plays(target: Any, job: Job) -> list[Play]:
     plays: list[Play] = []
     for block, stretch in enumerate(STRETCHES):
         if process_time() < until:
-            tape = PlainTape(_SEED, block, runs=runs, stretch=stretch, moved=job.moved)
+            tape = PlainTape(_SEED, block, runs=runs, stretch=stretch, moves=job.moved)
             raised = ""
             try:
                 play_on(tape, world, job.left, target)
@@ -238,37 +243,37 @@ class _Process:
 @cache
 def _server(owner: int) -> _Process:
     """Return the process, of the one that asks for it, in which nothing was played."""
-    ours, theirs = Pipe()
+    near_end, far_end = Pipe()
     process = subprocess.Popen(
-        [sys.executable, "-c", _CODE, str(theirs.fileno())],
+        [sys.executable, "-c", _CODE, str(far_end.fileno())],
         stdin=subprocess.DEVNULL,
-        pass_fds=[theirs.fileno()],
+        pass_fds=[far_end.fileno()],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    theirs.close()
-    server = _Process(ours, process.kill)
+    far_end.close()
+    server = _Process(near_end, process.kill)
     atexit.register(lambda: os.getpid() == owner and (server.end(), process.wait()))
     return server
 
 
 def _forked(run: Callable[[Connection], object]) -> _Process:
     """Return a fork of this process, which runs a function and ends."""
-    ours, theirs = Pipe()
+    near_end, far_end = Pipe()
     child = os.fork()
     if child == 0:
         try:
-            ours.close()
-            run(theirs)
+            near_end.close()
+            run(far_end)
         finally:
             os._exit(0)
-    theirs.close()
+    far_end.close()
 
     def end() -> None:
-        ours.close()
+        near_end.close()
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
-    return _Process(ours, end)
+    return _Process(near_end, end)
 
 
 def serve_at(handle: int) -> None:

@@ -62,7 +62,7 @@ def _patched(kind: object, name: str, method: Callable[..., object]) -> Iterator
 
 
 def _with_randomise(mechanisms: object) -> list[type]:
-    kinds = {one for one in vars(mechanisms).values() if isinstance(one, type)}
+    kinds = {kind for kind in vars(mechanisms).values() if isinstance(kind, type)}
     return [kind for kind in kinds if "randomise" in vars(kind) and kind.__name__ not in {"DPMechanism", *_AFTER}]
 
 
@@ -119,8 +119,8 @@ class Mapped:
         """Return what a distance costs, in the output's measure."""
         if distance == 0 or math.isinf(distance):
             return distance
-        whole = "f32" not in self.metric and "f64" not in self.metric
-        return float(self.map(math.ceil(distance) if whole else distance))
+        is_whole = "f32" not in self.metric and "f64" not in self.metric
+        return float(self.map(math.ceil(distance) if is_whole else distance))
 
 
 def _measure(kind: object, tape: Tape) -> Callable[..., object]:

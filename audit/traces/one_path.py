@@ -10,7 +10,7 @@ import numpy as np
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
 from .costs import path_cost
-from .parting import APART
+from .parting import REL_TOLERANCE
 from .replay import Trace, traces
 from .tape import UntraceableError
 from .watched import UnreadNoiseError
@@ -24,20 +24,23 @@ def cost_of_one_run(target: Any, pair: Any, claim: Claim, *, seed: int = 0) -> f
     bounds, it is the claim and the log ratio of both scales: more than any cost that shows nothing.
     """
     try:
-        replays = traces(target, pair, seed=seed, view=claim.view, once=True)
+        replays = traces(target, pair, seed=seed, view=claim.view, first_alone=True)
     except (UntraceableError, UnreadNoiseError, LearnerError):
         return None
-    leaks = [one.leak for one in replays if one.leak is not None]
+    leaks = [replay.leak for replay in replays if replay.leak is not None]
     if leaks and any(leak.bypass for leak in leaks):
         return math.inf
     if leaks:
         gap = max(map(_scale_gap, replays))
         return claim.measure.level + gap if gap > 0 else None
-    costs = [path_cost(one.calls, one.runs) for one in replays if one.calls]
+    costs = [path_cost(replay.calls, replay.runs) for replay in replays if replay.calls]
     if not costs:
         return None
-    levels = [one.level(claim.measure) for one in costs]
-    values = [one.epsilon(claim.delta) if level is None else level for one, level in zip(costs, levels, strict=True)]
+    levels = [run_cost.level(claim.measure) for run_cost in costs]
+    values = [
+        run_cost.epsilon(claim.delta) if level is None else level
+        for run_cost, level in zip(costs, levels, strict=True)
+    ]
     worst = max(float(value.max()) for value in values)
     return None if math.isnan(worst) else worst
 
@@ -51,6 +54,6 @@ def _scale_gap(replay: Trace) -> float:
             continue
         with np.errstate(divide="ignore", invalid="ignore"):
             gap = float(np.max(np.abs(np.log(scales[0]) - np.log(scales[1])), initial=0.0))
-        if gap > APART:
+        if gap > REL_TOLERANCE:
             return gap
     return 0.0

@@ -21,12 +21,12 @@ from .tape import Call, Drawn, Escape, Release, Shown, Tape, TapeEvent, Untracea
 from .watched import CallSite
 
 #: Values that are shown, and scales of noise, differ where they are further apart than this share of their size.
-APART = 1e-6
+REL_TOLERANCE = 1e-6
 #: A shown number below this share of the largest number of its run so far may be what rounding leaves of larger ones:
 #: it is compared by that share, or by 1 if that is less.
 _CANCELLED = 1e-4
 #: Of an output of more values so many are shown.
-_SHOWN = 4
+_MAX_SHOWN = 4
 #: Stands where one of two outputs has no value any more.
 _NOTHING = object()
 
@@ -112,16 +112,16 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
     UntraceableError
         If the control parts in every run.
     """
-    sound, told = np.ones(runs, dtype=bool), np.ones(runs, dtype=bool)
+    sound, comparable = np.ones(runs, dtype=bool), np.ones(runs, dtype=bool)
     calls, largest = 0, np.zeros(runs)
     for events, (a, b, c) in enumerate(zip_longest(left, right, control)):
         for event in (a, b):
             largest = np.maximum(largest, _largest_number(event, runs))
-        least = np.minimum(1.0, _CANCELLED * largest)
+        floor = np.minimum(1.0, _CANCELLED * largest)
         if c is None or a is None or not of_one_kind(a, c):
             sound[:] = False
         elif isinstance(a, Shown) and isinstance(c, Shown):
-            sound &= ~_apart(a.value, c.value, least, APART / 10, shifts=True)
+            sound &= ~_apart(a.value, c.value, floor, REL_TOLERANCE / 10, shifts=True)
         elif isinstance(a, Release) and isinstance(c, Release) and not _same_forms(a, c):
             sound[:] = False
         if not sound.any():
@@ -129,20 +129,20 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
                 "its replays differ: it draws from elsewhere, or hangs on the rounding of the noisy outputs"
             )
         calls += isinstance(a, Call | Drawn)
-        told &= ~_lost((a, b, c), runs)
-        if not told.any():
+        comparable &= ~_lost((a, b, c), runs)
+        if not comparable.any():
             return None
-        if not told.all() and not (a is not None and b is not None and of_one_kind(a, b)):
+        if not comparable.all() and not (a is not None and b is not None and of_one_kind(a, b)):
             return None  # some run is no replay by now
         if a is None or b is None or not of_one_kind(a, b):
             leak = replace(_other_call(a, b, calls, runs), events=events)
-            shown = [event for event in left if isinstance(event, Shown)]
-            return _of_scale(leak, a, b, shown) if isinstance(a, Drawn) and isinstance(b, Drawn) else leak
+            shown_values = [event for event in left if isinstance(event, Shown)]
+            return _of_scale(leak, a, b, shown_values) if isinstance(a, Drawn) and isinstance(b, Drawn) else leak
         if isinstance(a, Release) and isinstance(b, Release) and not _same_forms(a, b):
             unlike = next(forms for forms in zip(a.forms, b.forms, strict=True) if not same_noise(*forms))
             return replace(_other_noise("a number", *unlike, runs), events=events, round=a.round, lost=a.place)
         if isinstance(a, Shown) and isinstance(b, Shown):
-            parted = _apart(a.value, b.value, least, APART) & sound & told
+            parted = _apart(a.value, b.value, floor, REL_TOLERANCE) & sound & comparable
             if parted.any():
                 return replace(_shown(a, b, parted, runs), events=events)
     return None
@@ -150,11 +150,11 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
 
 def _lost(events: Iterable[TapeEvent | None], runs: int) -> NDArray[np.bool_]:
     """Tell in which runs one of these calls has lost its output to rounding: (runs,)."""
-    lost = np.zeros(runs, dtype=bool)
+    in_runs = np.zeros(runs, dtype=bool)
     for event in events:
         if isinstance(event, Call) and event.lost is not None:
-            lost |= event.lost.reshape(-1, runs).any(axis=0)
-    return lost
+            in_runs |= event.lost.reshape(-1, runs).any(axis=0)
+    return in_runs
 
 
 def lost_words(tapes: Iterable[Tape], runs: int) -> str:
@@ -179,10 +179,10 @@ def of_one_kind(a: TapeEvent, b: TapeEvent) -> bool:
             return False
         return (a.round, a.what, len(a.forms)) == (b.round, b.what, len(b.forms))
     if isinstance(a, Drawn) or isinstance(b, Drawn):
-        alike = isinstance(a, Drawn) and isinstance(b, Drawn) and (a.round, a.shape) == (b.round, b.shape)
-        return alike and _same_law(a.law, b.law)
-    same = a.law is not None or (a.name, a.place) == (b.name, b.place)
-    return same and a.round == b.round and np.shape(a.value) == np.shape(b.value) and _same_law(a.law, b.law)
+        same_shape = isinstance(a, Drawn) and isinstance(b, Drawn) and (a.round, a.shape) == (b.round, b.shape)
+        return same_shape and _same_law(a.law, b.law)
+    same_call = a.law is not None or (a.name, a.place) == (b.name, b.place)
+    return same_call and a.round == b.round and np.shape(a.value) == np.shape(b.value) and _same_law(a.law, b.law)
 
 
 def _same_law(a: Any, b: Any) -> bool:
@@ -197,40 +197,42 @@ def _same_law(a: Any, b: Any) -> bool:
         return callable(a) or bool(a == b)
     if np.shape(a) != np.shape(b):
         return False
-    here, there = (np.asarray(value, dtype=float) for value in (a, b))
-    size = np.maximum(np.abs(here), np.abs(there))
-    return not _beyond(here, there, size.max(axis=0) if size.ndim > 1 else 0.0, APART).any()  # a point's by its norm
+    first, second = (np.asarray(value, dtype=float) for value in (a, b))
+    size = np.maximum(np.abs(first), np.abs(second))
+    return not _beyond(
+        first, second, size.max(axis=0) if size.ndim > 1 else 0.0, REL_TOLERANCE
+    ).any()  # a point's by its norm
 
 
-def _beyond(a: Any, b: Any, least: Any, tolerance: float) -> Any:
-    """Tell which numbers are further apart than a share of the larger, or of `least` if that is more."""
+def _beyond(a: Any, b: Any, floor: Any, tolerance: float) -> Any:
+    """Tell which numbers are further apart than a share of the larger, or of `floor` if that is more."""
     with np.errstate(invalid="ignore", over="ignore"):
-        size = np.maximum(least, np.maximum(np.abs(a), np.abs(b)))
-        near = np.isfinite(size) & (np.abs(a - b) <= tolerance * size)
-    return ~(near | (a == b) | (np.isnan(a) & np.isnan(b)))
+        size = np.maximum(floor, np.maximum(np.abs(a), np.abs(b)))
+        is_near = np.isfinite(size) & (np.abs(a - b) <= tolerance * size)
+    return ~(is_near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 
-def _apart(a: Values, b: Values, least: Floats, tolerance: float, *, shifts: bool = False) -> NDArray[np.bool_]:
+def _apart(a: Values, b: Values, floor: Floats, tolerance: float, *, shifts: bool = False) -> NDArray[np.bool_]:
     """Tell in which runs two values that are shown differ: (runs,). The shifts of forms are looked at on request."""
-    runs = least.size
+    runs = floor.size
     if np.shape(a) != np.shape(b):
         return np.ones(runs, dtype=bool)
     if a.dtype == object:
         first, second = a.reshape(-1, runs), b.reshape(-1, runs)
-        pairs = ((first[:, run], second[:, run], float(least[run])) for run in range(runs))
+        pairs = ((first[:, run], second[:, run], float(floor[run])) for run in range(runs))
         return np.array([any(map(_differ, left, right, repeat(size), repeat(shifts))) for left, right, size in pairs])
-    apart = _beyond(a, b, least, tolerance) if a.dtype.kind in "fc" else a != b
-    parted: NDArray[np.bool_] = apart.reshape(-1, runs).any(axis=0)
+    differs = _beyond(a, b, floor, tolerance) if a.dtype.kind in "fc" else a != b
+    parted: NDArray[np.bool_] = differs.reshape(-1, runs).any(axis=0)
     return parted
 
 
-def _differ(a: object, b: object, least: float = 0.0, shifts: bool = False) -> bool:
+def _differ(a: object, b: object, floor: float = 0.0, shifts: bool = False) -> bool:
     if type(a) is Form or type(b) is Form:
         if not (type(a) is Form and type(b) is Form and same_noise(a, b)):
             return True
-        return shifts and bool(_beyond(a.shift, b.shift, least, APART))
+        return shifts and bool(_beyond(a.shift, b.shift, floor, REL_TOLERANCE))
     if isinstance(a, float) and isinstance(b, float):
-        return bool(_beyond(a, b, least, APART))
+        return bool(_beyond(a, b, floor, REL_TOLERANCE))
     return type(a) is not type(b) or bool(a != b)
 
 
@@ -240,22 +242,22 @@ def _same_forms(a: Release, b: Release) -> bool:
 
 def same_noise(a: Form, b: Form) -> bool:
     """Tell whether two forms have the same factors, within rounding."""
-    here, there = a.factors, b.factors
-    return here.keys() == there.keys() and all(abs(c - there[k]) <= ULPS * abs(c) for k, c in here.items())
+    first, second = a.factors, b.factors
+    return first.keys() == second.keys() and all(abs(c - second[k]) <= ULPS * abs(c) for k, c in first.items())
 
 
-def _other_noise(what: str, a: Any, b: Any, runs: int) -> Leak:
+def _other_noise(subject: str, a: Any, b: Any, runs: int) -> Leak:
     """Return the leak of numbers of which one is a form whose variables have other factors than the other's."""
     form = a if type(a) is Form else b
     place = site_of(form.where)
     if type(a) is not type(b):
-        here, there = ("a number with noise" if type(one) is Form else _word(one) for one in (a, b))
-        words = f"{what} is {here} for left and {there} for right"
-        return Leak(what, 0, place, here, there, runs, runs, words=words)
-    factors = [[of.factors.get(key, 0.0) for of in (a, b)] for key in (*a.factors, *b.factors)]
+        left_text, right_text = ("a number with noise" if type(side) is Form else _word(side) for side in (a, b))
+        text = f"{subject} is {left_text} for left and {right_text} for right"
+        return Leak(subject, 0, place, left_text, right_text, runs, runs, words=text)
+    factors = [[side.factors.get(key, 0.0) for side in (a, b)] for key in (*a.factors, *b.factors)]
     left, right = next((pair for pair in factors if abs(pair[0] - pair[1]) > ULPS * abs(pair[0])), (0.0, 0.0))
-    words = f"{what} has noise with other factors for the other input"
-    return Leak(what, 0, place, f"{left:.6g} x noise", f"{right:.6g} x noise", runs, runs, lost=place, words=words)
+    text = f"{subject} has noise with other factors for the other input"
+    return Leak(subject, 0, place, f"{left:.6g} x noise", f"{right:.6g} x noise", runs, runs, lost=place, words=text)
 
 
 def _largest_number(event: TapeEvent | None, runs: int) -> Floats:
@@ -279,24 +281,24 @@ def _size_of(value: object) -> float:
 def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
     run = int(parted.argmax())
     first, second = (np.asarray(event.value) for event in (a, b))
-    what = f"{a.what} of round {a.round}" if a.round else a.what
+    subject = f"{a.what} of round {a.round}" if a.round else a.what
     if first.shape != second.shape and first.dtype != object:
         return Leak(
-            what, a.round, None, f"of shape {first.shape}", f"of shape {second.shape}", int(parted.sum()), runs
+            subject, a.round, None, f"of shape {first.shape}", f"of shape {second.shape}", int(parted.sum()), runs
         )
     sides = [value.reshape(-1, runs)[:, run].tolist() for value in (first, second)]
-    unlike = [both for both in zip(*sides, strict=False) if _differ(*both)]
+    unlike = [values for values in zip(*sides, strict=False) if _differ(*values)]
     number = _number_of_difference(*sides) if a.what == "output" else 0
-    if len(sides[0]) == len(sides[1]) and unlike and all(Form in map(type, both) for both in unlike):
-        return _unlike_forms(f"{what}{f' {number}' if number else ''}", a.round, unlike[0], int(parted.sum()), runs)
-    here, there = _from_difference(*sides)
-    return Leak(what, a.round, None, here, there, int(parted.sum()), runs, number=number)
+    if len(sides[0]) == len(sides[1]) and unlike and all(Form in map(type, values) for values in unlike):
+        return _unlike_forms(f"{subject}{f' {number}' if number else ''}", a.round, unlike[0], int(parted.sum()), runs)
+    left, right = _from_difference(*sides)
+    return Leak(subject, a.round, None, left, right, int(parted.sum()), runs, number=number)
 
 
-def _unlike_forms(what: str, round_: int, unlike: tuple[Any, Any], parted: int, runs: int) -> Leak:
+def _unlike_forms(subject: str, round_: int, unlike: tuple[Any, Any], parted: int, runs: int) -> Leak:
     """Return the leak of numbers of which at least one is a form: else a number differs that has no noise."""
-    leak = replace(_other_noise(what, *unlike, runs), round=round_, runs=parted)
-    public = [one for one in unlike if type(one) is Form and one.is_public]
+    leak = replace(_other_noise(subject, *unlike, runs), round=round_, runs=parted)
+    public = [side for side in unlike if type(side) is Form and side.is_public]
     return replace(leak, lost=leak.place) if public else leak
 
 
@@ -316,14 +318,14 @@ def _from_difference(left: list[object], right: list[object]) -> tuple[str, str]
     """Return a few values of either side, the first that differs among them; of unlike outputs that one alone."""
     if len(left) != len(right):
         return next((_word(a), _word(b)) for a, b in zip_longest(left, right, fillvalue=_NOTHING) if _differ(a, b))
-    both = [(a, b) for a, b in zip(left, right, strict=True) if not (isinstance(a, Size) and a == b)]
-    start = next((i for i, (a, b) in enumerate(both) if i + _SHOWN >= len(both) or _differ(a, b)), 0)
-    words = [[_word(side) for side in sides] for sides in zip(*both[start : start + _SHOWN], strict=True)]
-    if len(both) == 1:
-        return words[0][0], words[1][0]
-    before, after = "..., " * (start > 0), ", ..." * (start + _SHOWN < len(both))
-    here, there = (f"[{before}{', '.join(side)}{after}]" for side in words)
-    return here, there
+    pairs = [(a, b) for a, b in zip(left, right, strict=True) if not (isinstance(a, Size) and a == b)]
+    start = next((i for i, (a, b) in enumerate(pairs) if i + _MAX_SHOWN >= len(pairs) or _differ(a, b)), 0)
+    texts = [[_word(side) for side in sides] for sides in zip(*pairs[start : start + _MAX_SHOWN], strict=True)]
+    if len(pairs) == 1:
+        return texts[0][0], texts[1][0]
+    before, after = "..., " * (start > 0), ", ..." * (start + _MAX_SHOWN < len(pairs))
+    left_text, right_text = (f"[{before}{', '.join(side)}{after}]" for side in texts)
+    return left_text, right_text
 
 
 def _word(value: object) -> str:
@@ -344,50 +346,58 @@ def _other_call(a: TapeEvent | None, b: TapeEvent | None, number: int, runs: int
     if first is None:
         return _unlike_use(a, b, runs)
     round_, place = first.round, first.place
-    at = f"noisy call {number + (not isinstance(a, Call | Drawn))}"
-    around = [event.loc for event in (a, b) if isinstance(event, Drawn)]
-    swapped = len(around) == 2 and around[0] == around[1] != 0.0
-    hint = f"its location is {around[0]:g} for both inputs: are loc and scale swapped?" if swapped else ""
-    return Leak(at, round_, place, _said(a), _said(b), runs, runs, hint=hint, lost=place)
+    subject = f"noisy call {number + (not isinstance(a, Call | Drawn))}"
+    locations = [event.loc for event in (a, b) if isinstance(event, Drawn)]
+    swapped = len(locations) == 2 and locations[0] == locations[1] != 0.0
+    hint = f"its location is {locations[0]:g} for both inputs: are loc and scale swapped?" if swapped else ""
+    return Leak(subject, round_, place, _said(a), _said(b), runs, runs, hint=hint, lost=place)
 
 
-def _of_scale(leak: Leak, a: Drawn, b: Drawn, shown: Sequence[Shown]) -> Leak:
+def _of_scale(leak: Leak, a: Drawn, b: Drawn, shown_values: Sequence[Shown]) -> Leak:
     """Return the leak of noise whose scale depends on the data, said as that.
 
     A number that is shown with this noise alone has unbounded ratios in its tails.
     """
     if type(a.law) is not type(b.law) or a.shape != b.shape or not isinstance(a.law, Laplace | Gaussian):
         return leak
-    forms = [one for event in shown if event.value.dtype == object for one in event.value.flat if type(one) is Form]
-    alone = any(
+    forms = [
+        cell
+        for event in shown_values
+        if event.value.dtype == object
+        for cell in event.value.flat
+        if type(cell) is Form
+    ]
+    has_its_noise_alone = any(
         not form.is_public and set(form.factors) <= set(a.variables) and any(form.factors.values()) for form in forms
     )
-    words = f"the noise at {a.place} depends on the data: {words_of(a.law)} for left, {words_of(b.law)} for right"
-    return replace(leak, words=f"{words}; pure epsilon is infinite" if alone else words)
+    text = f"the noise at {a.place} depends on the data: {words_of(a.law)} for left, {words_of(b.law)} for right"
+    return replace(leak, words=f"{text}; pure epsilon is infinite" if has_its_noise_alone else text)
 
 
-def lost_track(leak: Leak, tapes: Sequence[Tape], others: Sequence[Escape] = ()) -> CallSite | None:
+def lost_track(leak: Leak, tapes: Sequence[Tape], escapes: Sequence[Escape] = ()) -> CallSite | None:
     """Return where a trace lost track before two runs part; None where nothing random but noise calls came before.
 
     Parameters
     ----------
-    others : sequence of Escape
+    escapes : sequence of Escape
         Where it lost track of noise.
     """
-    draws = [*others, *(draw for tape in tapes if (draw := tape.other_draw) is not None)]
+    draws = [*escapes, *(draw for tape in tapes if (draw := tape.other_draw) is not None)]
     of_zero = [{draw.events: draw for draw in tape.of_zero} for tape in tapes]
-    draws += [draw for events, draw in of_zero[0].items() if all(events in each for each in of_zero)]
+    draws += [draw for events, draw in of_zero[0].items() if all(events in draws_at for draws_at in of_zero)]
     before = [draw for draw in draws if draw.events <= leak.events]
     return (min(before, key=lambda draw: draw.events).place or CallSite("?", 1)) if before else leak.lost
 
 
 def _unlike_use(a: TapeEvent | None, b: TapeEvent | None, runs: int) -> Leak:
     """Return the leak of a number with noise that is used otherwise than linearly for one input alone."""
-    used = next((event for event in (a, b) if isinstance(event, Release)), None)
-    place = used.place if used is not None else CallSite("?", 1)
-    here, there = ("used" if isinstance(event, Release) else "not used" for event in (a, b))
-    words = "a number with noise is used in another way for the other input"
-    return Leak("number", 0 if used is None else used.round, place, here, there, runs, runs, lost=place, words=words)
+    release = next((event for event in (a, b) if isinstance(event, Release)), None)
+    place = release.place if release is not None else CallSite("?", 1)
+    left, right = ("used" if isinstance(event, Release) else "not used" for event in (a, b))
+    text = "a number with noise is used in another way for the other input"
+    return Leak(
+        "number", 0 if release is None else release.round, place, left, right, runs, runs, lost=place, words=text
+    )
 
 
 def _said(event: TapeEvent | None) -> str:
@@ -401,9 +411,9 @@ def _said(event: TapeEvent | None) -> str:
 
 def without_noise(left: Tape, right: Tape) -> str:
     """Return which input differs and gets noise of scale 0, or does in one world alone; nothing where none does."""
-    for one, other in zip_longest(left.silent, right.silent):
-        name, place, value = one or other
-        if one is None or other is None or not _same_input(value, other[2]):
+    for first, second in zip_longest(left.silent, right.silent):
+        name, place, value = first or second
+        if first is None or second is None or not _same_input(value, second[2]):
             return f"{name} at {place} has noise of scale 0"
     return ""
 
@@ -414,13 +424,13 @@ def _same_input(value: object, other: object) -> bool:
     if a.shape != b.shape or not (a.dtype.kind in "fiub" and b.dtype.kind in "fiub"):
         return np.array_equal(a, b)
     sizes = np.abs(np.stack([a, b]).astype(float))
-    return not _beyond(a.astype(float), b.astype(float), sizes.max(initial=0.0), APART).any()
+    return not _beyond(a.astype(float), b.astype(float), sizes.max(initial=0.0), REL_TOLERANCE).any()
 
 
 def last_call(calls: Sequence[tuple[Call, Call]]) -> tuple[str, CallSite | None]:
     """Return the last call whose inputs differ before the runs part, in words, and its place."""
-    words: tuple[str, CallSite | None] = "", None
+    text_and_place: tuple[str, CallSite | None] = "", None
     for number, (a, b) in enumerate(calls, start=1):
         if a.value.dtype == object or not _same_input(a.value, b.value):
-            words = f"before it the inputs of noisy call {number} ({a.place}, {a.name}) differ", a.place
-    return words
+            text_and_place = f"before it the inputs of noisy call {number} ({a.place}, {a.name}) differ", a.place
+    return text_and_place

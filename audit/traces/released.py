@@ -29,21 +29,21 @@ def rows_of(left: Sequence[TapeEvent], right: Sequence[TapeEvent], events: int) 
     what follows from them is compared apart.
     """
     rows = []
-    known: dict[float, tuple[Form, Form]] = {}
+    form_of_value: dict[float, tuple[Form, Form]] = {}
     frozen = any(isinstance(event, Call) for event in left)
     for place, (a, b) in enumerate(islice(zip(left, right, strict=False), events)):
         if isinstance(a, Release) and isinstance(b, Release):
             rows += [_row(*forms, place, 0) for forms in zip(a.forms, b.forms, strict=False)]
             if a.value is not None:
-                known[a.value] = a.forms[0], b.forms[0]
+                form_of_value[a.value] = a.forms[0], b.forms[0]
         elif isinstance(a, Shown) and isinstance(b, Shown) and a.value.shape == b.value.shape:
-            for number, one, other in _numbered(a.value, b.value):
-                if type(one) is type(other) is not Form and isinstance(one, float) and one == other:
-                    one, other = known.get(one, (one, other))
-                if type(one) is type(other) is Form:
-                    rows.append(_row(one, other, place, number))
-                elif not frozen and isinstance(one, float) and isinstance(other, float) and one != other:
-                    rows.append(Row({}, one, other, place, number))
+            for number, first, second in _numbered(a.value, b.value):
+                if type(first) is type(second) is not Form and isinstance(first, float) and first == second:
+                    first, second = form_of_value.get(first, (first, second))
+                if type(first) is type(second) is Form:
+                    rows.append(_row(first, second, place, number))
+                elif not frozen and isinstance(first, float) and isinstance(second, float) and first != second:
+                    rows.append(Row({}, first, second, place, number))
     return rows
 
 
@@ -54,9 +54,9 @@ def _row(left: Form, right: Form, place: int, number: int) -> Row:
 def _numbered(a: Any, b: Any) -> Iterator[tuple[int, Any, Any]]:
     """Yield the numbers of two values that are shown, with their places from 1."""
     number = 0
-    for one, other in zip(a.flat, b.flat, strict=True) if a.dtype.kind in "Of" else ():
-        number += not isinstance(one, Size)
-        yield number, one, other
+    for first, second in zip(a.flat, b.flat, strict=True) if a.dtype.kind in "Of" else ():
+        number += not isinstance(first, Size)
+        yield number, first, second
 
 
 class Released:
@@ -65,8 +65,8 @@ class Released:
     def __init__(self, left: Tape, right: Tape, events: int) -> None:
         self.left, self.right = left, right
         self.rows = rows_of(left.events, right.events, events)
-        drawn = [event for event in left.events if isinstance(event, Drawn)]
-        self.laws: list[Law] = [event.law for event in drawn for _ in event.variables]
+        draws = [event for event in left.events if isinstance(event, Drawn)]
+        self.laws: list[Law] = [event.law for event in draws for _ in event.variables]
         try:
             operations = max(tape.operations for tape in (left, right))
             self.found: Explained = explained(self.rows, self.laws, operations)
@@ -80,36 +80,36 @@ class Released:
         row = self.rows[self.found.unexplained]
         event = self.left.events[row.event]
         form = self._form_of(event, row)
-        here, there = (f"{one:.6g}" for one in (self._level(form, row), self._level(form, row) + self.found.rest))
+        left, right = (f"{level:.6g}" for level in (self._level(form, row), self._level(form, row) + self.found.rest))
         place = None if form is None else site_of(form.where)
         if isinstance(event, Release):
-            words = "a number depends on the inputs beside its noise"
+            text = "a number depends on the inputs beside its noise"
             return Leak(
-                "number", event.round, place, here, there, 1, runs, events=row.event, words=words, lost=event.place
+                "number", event.round, place, left, right, 1, runs, events=row.event, words=text, lost=event.place
             )
         assert isinstance(event, Shown)
-        what, number = self._name(event, row)
-        leak = Leak(what, event.round, place, here, there, 1, runs, number=number, events=row.event)
-        shown = [one for one in self.rows[: self.found.unexplained + 1] if one.number]
-        alone = explained(shown, self.laws).unexplained is None
-        lost = self._first_release() if alone else place if form is not None and form.is_public else None
+        subject, number = self._name(event, row)
+        leak = Leak(subject, event.round, place, left, right, 1, runs, number=number, events=row.event)
+        shown_rows = [each_row for each_row in self.rows[: self.found.unexplained + 1] if each_row.number]
+        suffices = explained(shown_rows, self.laws).unexplained is None
+        untracked = self._first_release() if suffices else place if form is not None and form.is_public else None
         if not row.factors:
-            return replace(leak, lost=lost)
+            return replace(leak, lost=untracked)
         sites = {event.place for event in self.left.events if isinstance(event, Drawn) and row.uses(event.variables)}
         hint = f"its noise, drawn at {', '.join(sorted(map(str, sites)))}, is in other outputs too"
         if number:
-            hint += self._noiseless(row, shown[:-1])
-        return replace(leak, hint=hint, lost=lost)
+            hint += self._noiseless(row, shown_rows[:-1])
+        return replace(leak, hint=hint, lost=untracked)
 
     def _form_of(self, event: TapeEvent, row: Row) -> Form | None:
         """Return the form of a row; None of a number without noise."""
         if isinstance(event, Release):
             return next(form for form in event.forms if form.noise == row.factors and form.shift == row.left)
         assert isinstance(event, Shown)
-        one = event.value.flat[self._place(event, row.number)]
-        if type(one) is Form or not row.factors:
-            return one if type(one) is Form else None
-        return next(e.forms[0] for e in self.left.events if isinstance(e, Release) and e.value == one)
+        value = event.value.flat[self._place(event, row.number)]
+        if type(value) is Form or not row.factors:
+            return value if type(value) is Form else None
+        return next(e.forms[0] for e in self.left.events if isinstance(e, Release) and e.value == value)
 
     @staticmethod
     def _level(form: Form | None, row: Row) -> float:
@@ -118,30 +118,32 @@ class Released:
     @staticmethod
     def _name(event: Shown, row: Row) -> tuple[str, int]:
         """Return what a row is, and its number in an output."""
-        what = f"{event.what} of round {event.round}" if event.round else event.what
-        return what, 0 if event.what != "output" or _by_keys(event) else row.number
+        subject = f"{event.what} of round {event.round}" if event.round else event.what
+        return subject, 0 if event.what != "output" or _by_keys(event) else row.number
 
     @staticmethod
-    def _noiseless(row: Row, shown: list[Row]) -> str:
+    def _noiseless(row: Row, shown_rows: list[Row]) -> str:
         """Return which combination of outputs carries no noise, where a few do it, and what it is for both inputs."""
-        others = [one for one in shown if one.event == row.event]
-        terms = {others[place].number: (factor, others[place]) for place, factor in combination(row, others).items()}
+        spanning = [term for term in shown_rows if term.event == row.event]
+        terms = {
+            spanning[place].number: (factor, spanning[place]) for place, factor in combination(row, spanning).items()
+        }
         if not 0 < len(terms) <= _MOST_TERMS:
             return ""
-        words = [f"{'-' if factor > 0 else '+'} {_times(abs(factor))}output {j}" for j, (factor, _) in terms.items()]
-        sides = [[one.left, one.right] for _, one in terms.values()]
+        texts = [f"{'-' if factor > 0 else '+'} {_times(abs(factor))}output {j}" for j, (factor, _) in terms.items()]
+        sides = [[term.left, term.right] for _, term in terms.values()]
         factors = [factor for factor, _ in terms.values()]
         left, right = (
-            own - sum(factor * both[side] for factor, both in zip(factors, sides, strict=True))
-            for side, own in enumerate((row.left, row.right))
+            shift - sum(factor * shifts[side] for factor, shifts in zip(factors, sides, strict=True))
+            for side, shift in enumerate((row.left, row.right))
         )
-        noiseless = f"output {row.number} {' '.join(words)}"
+        noiseless = f"output {row.number} {' '.join(texts)}"
         return f"; {noiseless} carries none: it is {left:.6g} for left and {right:.6g} for right"
 
     @staticmethod
     def _place(event: Shown, number: int) -> int:
         flat = list(event.value.flat)
-        return [i for i, one in enumerate(flat) if not isinstance(one, Size)][number - 1]
+        return [i for i, cell in enumerate(flat) if not isinstance(cell, Size)][number - 1]
 
     def _first_release(self) -> CallSite | None:
         return next((event.place for event in self.left.events if isinstance(event, Release)), None)
@@ -157,9 +159,9 @@ class Released:
         """Return where noise became a number, unless what is shown says all that was released by then."""
         if not escaped:
             return []
-        inside = [row for row in self.rows if not row.number and row.event <= leak.events]
-        shown = [row for row in self.rows if row.number]
-        return [] if in_span(inside, shown) else escaped
+        inner_rows = [row for row in self.rows if not row.number and row.event <= leak.events]
+        shown_rows = [row for row in self.rows if row.number]
+        return [] if in_span(inner_rows, shown_rows) else escaped
 
     def calls(self) -> list[tuple[Call, Call]]:
         """Return the noise calls of both runs: of noise that is followed what it is noise for."""
@@ -179,18 +181,18 @@ class Released:
                 pairs.append(self._call(a, factors))
         return pairs
 
-    def _call(self, drawn: Drawn, factors: dict[int, float]) -> tuple[Call, Call]:
+    def _call(self, draw: Drawn, factors: dict[int, float]) -> tuple[Call, Call]:
         """Return fresh noise as a call, times the factor that it has where it is released first."""
-        factor = next((factors[key] for key in drawn.variables if factors.get(key)), 1.0)
-        level, moved = (
-            factor * np.array([known.get(key, 0.0) for key in drawn.variables]).reshape(drawn.shape)
-            for known in (self.found.level, self.found.moved)
+        factor = next((factors[key] for key in draw.variables if factors.get(key)), 1.0)
+        level, moves = (
+            factor * np.array([amounts.get(key, 0.0) for key in draw.variables]).reshape(draw.shape)
+            for amounts in (self.found.level, self.found.moved)
         )
-        law: Any = drawn.law
+        law: Any = draw.law
         if factor != 1.0:
             law = type(law)(factor * float(getattr(law, "scale", getattr(law, "sigma", 1.0))))
-        one = Call(drawn.name, drawn.place, drawn.round, law, level, None, moved=moved)
-        return one, replace(one, value=level + moved)
+        call = Call(draw.name, draw.place, draw.round, law, level, None, moved=moves)
+        return call, replace(call, value=level + moves)
 
 
 def _times(factor: float) -> str:
@@ -198,4 +200,4 @@ def _times(factor: float) -> str:
 
 
 def _by_keys(event: Shown) -> bool:
-    return any(isinstance(one, Size) and one.kind not in ("list", "tuple") for one in event.value.flat)
+    return any(isinstance(cell, Size) and cell.kind not in ("list", "tuple") for cell in event.value.flat)

@@ -34,7 +34,7 @@ from .watched import UnreadNoiseError
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
 #: Runs of a batched target that may do the same in each; and how much noise is followed in about a second.
-FEW, _MOST_FORMS = 2, 2**15
+MIN_RUNS, _MOST_FORMS = 2, 2**15
 #: A block has fewer runs where rounds times coordinates times runs would pass this.
 _MOST_VALUES = 2_000_000
 #: A world, played on a tape: `True` is the left one.
@@ -108,21 +108,21 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, forms: bool = T
             afterwards.callback(tape.forget)
             return play_on(tape, playing, left, foreign)
 
-        alone = foreign is not None and forms
-        made = _replayed(played, runs, alone=alone)
-        if alone and (made.leak is not None or block == 0):
-            plain = play_on(PlainTape(seed, block, runs=runs), playing, True, foreign)
-            if not _shows_the_same(plain.events, made.left):
+        follows_all = foreign is not None and forms
+        result = _replayed(played, runs, follows_all=follows_all)
+        if follows_all and (result.leak is not None or block == 0):
+            plain_tape = play_on(PlainTape(seed, block, runs=runs), playing, True, foreign)
+            if not _shows_the_same(plain_tape.events, result.left):
                 raise UntraceableError("with numbers it shows something else than with what a trace follows")
-        return made
+        return result
 
 
-def _replayed(play: Callable[[bool, list[TapeEvent], bool], Tape], runs: int, *, alone: bool) -> Trace:
+def _replayed(play: Callable[[bool, list[TapeEvent], bool], Tape], runs: int, *, follows_all: bool) -> Trace:
     """Return the trace of a block that `play` plays: in which world, with which frozen outputs, and whether moved."""
     recorded = play(True, [], False)
     replayed = play(False, recorded.events, False)
     calling = any(isinstance(event, Call) for tape in (recorded, replayed) for event in tape.events)
-    control = play(True, recorded.events, True) if calling or not alone else recorded  # plain plays test forms
+    control = play(True, recorded.events, True) if calling or not follows_all else recorded  # plain plays test forms
     leak = parting(recorded.events, replayed.events, control.events, runs)
     bare = without_noise(recorded, replayed)
     released = Released(recorded, replayed, len(recorded.events) if leak is None else leak.events + 1)
@@ -133,12 +133,12 @@ def _replayed(play: Callable[[bool, list[TapeEvent], bool], Tape], runs: int, *,
         leak = replace(leak, hint=bare or leak.hint or after, place=place, lost=released.lost(leak))
     tapes = (recorded, replayed)
     watched = any(tape.silent or any(isinstance(e, Call | Drawn) for e in tape.events) for tape in tapes)
-    lost = lost_words((recorded, replayed, control), runs)
+    rounded_call = lost_words((recorded, replayed, control), runs)
     escapes = [escape for tape in tapes for escape in (tape.escaped, tape.other_draw) if escape is not None]
-    exact = alone and not escapes and not calling
-    escaped, found = escapes[0] if escapes else None, released.found
-    how = bare, lost, exact, escaped, found.rounded, found.moved
-    return Trace(recorded.events, replayed.events, leak, runs, calls, watched, *how)
+    exact = follows_all and not escapes and not calling
+    escaped, explanation = escapes[0] if escapes else None, released.found
+    extras = bare, rounded_call, exact, escaped, explanation.rounded, explanation.moved
+    return Trace(recorded.events, replayed.events, leak, runs, calls, watched, *extras)
 
 
 def _first(parted: Leak | None, unexplained: Leak | None) -> Leak | None:
@@ -268,12 +268,12 @@ def is_plain(target: object) -> bool:
     return isinstance(target, Scalar) or not (hasattr(target, "act") or getattr(target, "batched", False))
 
 
-def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, once: bool = False) -> list[Trace]:
+def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, first_alone: bool = False) -> list[Trace]:
     """Return traces of a learner or of a mechanism on a pair: one block of runs, or several runs of a plain target.
 
     Parameters
     ----------
-    once : bool
+    first_alone : bool
         Whether the first block is all that is asked for.
 
     Raises
@@ -283,26 +283,28 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, once:
     LearnerError
         If it raises.
     """
-    plain = is_plain(target)
+    is_scalar = is_plain(target)
     size = getattr(pair, "rounds", 1) * (getattr(target, "arms", None) or 1)
     if size > _MOST_VALUES:
         raise UntraceableError(f"a run has {size:,} values, more than the {_MOST_VALUES:,} that a trace holds")
-    runs = 1 if plain else min(RUNS, _MOST_VALUES // size)
+    runs = 1 if is_scalar else min(RUNS, _MOST_VALUES // size)
 
     def playing_of(runs: int) -> Playing:
         return playing(target, pair, runs, view)
 
-    recorded = _blocks(playing_of, seed, runs, plain, foreign=None if is_ours_inside(target) else target, once=once)
-    if not any(one.watched for one in recorded) and not is_ours_inside(target):
-        leak = next((one.leak for one in recorded if one.leak), None)
-        then = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
-        how = (
+    recorded = _blocks(
+        playing_of, seed, runs, is_scalar, foreign=None if is_ours_inside(target) else target, first_alone=first_alone
+    )
+    if not any(replay.watched for replay in recorded) and not is_ours_inside(target):
+        leak = next((replay.leak for replay in recorded if replay.leak), None)
+        difference = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
+        remedy = (
             "overclaim.testing.laplace(value, scale, rng) or gaussian, or as value + rng.laplace(0, scale)"
-            if plain
+            if is_scalar
             else "draws.noise(law, shape, value), or as value + draws.generator.laplace(0, scale, shape)"
         )
         raise UntraceableError(
-            f"{name_of(target)} draws no noise in a way that is watched in these runs{then}: draw it by {how}"
+            f"{name_of(target)} draws no noise in a way that is watched in these runs{difference}: draw it by {remedy}"
         )
     return recorded
 
@@ -315,41 +317,45 @@ def playing(target: Any, pair: Any, runs: int, view: View) -> Playing:
 
 
 def _blocks(
-    playing_of: Callable[[int], Playing], seed: int, runs: int, plain: bool, foreign: object, once: bool
+    playing_of: Callable[[int], Playing], seed: int, runs: int, is_scalar: bool, foreign: object, first_alone: bool
 ) -> list[Trace]:
     """Return traces of some blocks: of a small one where every run does the same."""
-    few = runs if foreign is None else min(FEW, runs)
-    first, how = _followed(playing_of(few), seed, few, foreign, plain)
-    if once or (first.exact and first.leak is None):
+    first_runs = runs if foreign is None else min(MIN_RUNS, runs)
+    first, options = _followed(playing_of(first_runs), seed, first_runs, foreign, is_scalar)
+    if first_alone or (first.exact and first.leak is None):
         return [first]
-    if plain:
-        return [first, *(trace(playing_of(1), seed, block, 1, **how) for block in range(1, PLAIN_RUNS))]
-    if few == runs:
+    if is_scalar:
+        return [first, *(trace(playing_of(1), seed, block, 1, **options) for block in range(1, PLAIN_RUNS))]
+    if first_runs == runs:
         return [first]
-    drawn = sum(len(event.variables) for event in first.left if isinstance(event, Drawn))
-    runs = min(runs, max(PLAIN_RUNS, _MOST_FORMS * few // max(drawn, 1)))
-    return [trace(playing_of(runs), seed, 0, runs, **how)]
+    variables = sum(len(event.variables) for event in first.left if isinstance(event, Drawn))
+    runs = min(runs, max(PLAIN_RUNS, _MOST_FORMS * first_runs // max(variables, 1)))
+    return [trace(playing_of(runs), seed, 0, runs, **options)]
 
 
-def _followed(playing: Playing, seed: int, runs: int, foreign: object, plain: bool) -> tuple[Trace, dict[str, Any]]:
+def _followed(
+    playing: Playing, seed: int, runs: int, foreign: object, is_scalar: bool
+) -> tuple[Trace, dict[str, Any]]:
     """Return the trace of a block, and how it was played: where forms change what a target does, not so far."""
-    how: dict[str, Any] = {"forms": True, "foreign": foreign}
+    options: dict[str, Any] = {"forms": True, "foreign": foreign}
     try:
-        return trace(playing, seed, 0, runs, **how), how
+        return trace(playing, seed, 0, runs, **options), options
     except (LearnerError, UntraceableError, MemoryError):
-        if not plain and foreign is None:
+        if not is_scalar and foreign is None:
             raise
-    how["forms"] = False
-    return trace(playing, seed, 0, runs, **how), how
+    options["forms"] = False
+    return trace(playing, seed, 0, runs, **options), options
 
 
-def _shows_the_same(plain: list[TapeEvent], followed: list[TapeEvent]) -> bool:
+def _shows_the_same(plain_events: list[TapeEvent], followed: list[TapeEvent]) -> bool:
     """Tell whether a target shows what its trace says where it plays with the same noise as plain numbers.
 
     Forms are no floats, and it may ask: what a leak is said of must not be that.
     """
-    shown = [[event.value for event in events if isinstance(event, Shown)] for events in (plain, followed)]
-    return len(shown[0]) == len(shown[1]) and all(map(_same_values, *shown))
+    shown_values = [
+        [event.value for event in events if isinstance(event, Shown)] for events in (plain_events, followed)
+    ]
+    return len(shown_values[0]) == len(shown_values[1]) and all(map(_same_values, *shown_values))
 
 
 def _same_values(a: Any, b: Any) -> bool:

@@ -26,7 +26,7 @@ from .upper import traced as untested
 from .watched import CallSite
 
 _Pair = TypeVar("_Pair")
-Others = Callable[[_Pair], Sequence[_Pair]]
+MorePairs = Callable[[_Pair], Sequence[_Pair]]
 
 
 def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed: int = 0) -> TracesJson:
@@ -40,8 +40,8 @@ def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed:
 
     def found() -> TracesJson:
         outcome = tracing(target, pair, claim, seed=seed)
-        why = cause_of(outcome, claim) if falsified else None
-        return {**fields_of(outcome, claim), "cause": why, "untraced": None}
+        reason = cause_of(outcome, claim) if falsified else None
+        return {**fields_of(outcome, claim), "cause": reason, "untraced": None}
 
     fields, missing = extra_or_reason("trace", found)
     return not_traced(missing[0].reason) if fields is None else fields
@@ -75,9 +75,9 @@ def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
     if upper is None or not math.isfinite(upper.epsilon):
         return {**_NOTHING, "leak": leak}
     # A bound for every pair is one for this pair, where of this pair's own paths only some were sampled.
-    own = on_pair if on_pair is not None and (on_pair.binds or upper is on_pair) else None
-    epsilon_upper_pair = (own or upper).epsilon
-    level = level_of_path(tracing, claim.measure) if own is not None and own.how == "maximised" else None
+    pair_bound = on_pair if on_pair is not None and (on_pair.binds or upper is on_pair) else None
+    epsilon_upper_pair = (pair_bound or upper).epsilon
+    level = level_of_path(tracing, claim.measure) if pair_bound is not None and pair_bound.how == "maximised" else None
     bound = upper.epsilon if claim.measure.is_epsilon else level
     bounded = upper.binds and bound is not None
     return {
@@ -122,22 +122,22 @@ def place_of_fault(target: object, pair: object, claim: Claim) -> str:
         return f"not traced: {missing[0].reason}"
     upper = outcome.pair_upper
     if outcome.leak is None and (upper is None or not exceeds(upper.epsilon, claim.epsilon)):
-        of = " of the sampled paths" if upper is not None and upper.how == "sampled" else ""
-        cost = "no noisy call" if upper is None else f"the calls{of} cost at most {at_most(upper.epsilon)}"
+        scope = " of the sampled paths" if upper is not None and upper.how == "sampled" else ""
+        cost = "no noisy call" if upper is None else f"the calls{scope} cost at most {at_most(upper.epsilon)}"
         return f"nothing: {cost}"
-    why = cause(outcome, claim)
-    assert why is not None
-    return why.text
+    reason = cause(outcome, claim)
+    assert reason is not None
+    return reason.text
 
 
 def cause_of(tracing: Tracing, claim: Claim) -> CauseJson | None:
     """Return why a claim that was falsified is false, as a record has it."""
-    why = cause(tracing, claim)
-    return None if why is None else why.to_json()
+    reason = cause(tracing, claim)
+    return None if reason is None else reason.to_json()
 
 
 def worst_tracing(
-    target: object, pairs: Sequence[_Pair], claim: Claim, *, seed: int = 0, others: Others[_Pair] | None = None
+    target: object, pairs: Sequence[_Pair], claim: Claim, *, seed: int = 0, more_pairs: MorePairs[_Pair] | None = None
 ) -> tuple[Tracing, _Pair]:
     """Return the traces of the first pair with a bypass, else that lost track, else with the largest bound.
 
@@ -145,7 +145,7 @@ def worst_tracing(
 
     Parameters
     ----------
-    others : function, optional
+    more_pairs : function, optional
         Returns further pairs, given the worst of the first.
 
     Raises
@@ -156,11 +156,11 @@ def worst_tracing(
         If it raises on every pair.
     """
     with closing(Twin(target)) as twin:
-        return _worst(target, pairs, claim, seed, others, twin)
+        return _worst(target, pairs, claim, seed, more_pairs, twin)
 
 
 def _worst(
-    target: object, pairs: Sequence[_Pair], claim: Claim, seed: int, others: Others[_Pair] | None, twin: Twin
+    target: object, pairs: Sequence[_Pair], claim: Claim, seed: int, more_pairs: MorePairs[_Pair] | None, twin: Twin
 ) -> tuple[Tracing, _Pair]:
     best, error = None, None
     for pair in steps(pairs, f"tracing {len(pairs)} pair{'s' * (len(pairs) != 1)} of inputs"):
@@ -178,10 +178,10 @@ def _worst(
         raise error
     if best[0].leak is not None:
         return best
-    whole = tracing(target, best[1], claim, seed=seed, twin=twin)
-    if others is None or whole.claim_upper is not None:
-        return whole, best[1]
-    return _worst(target, [best[1], *others(best[1])], claim, seed, None, twin)
+    tested = tracing(target, best[1], claim, seed=seed, twin=twin)
+    if more_pairs is None or tested.claim_upper is not None:
+        return tested, best[1]
+    return _worst(target, [best[1], *more_pairs(best[1])], claim, seed, None, twin)
 
 
 def _size(outcome: Tracing) -> tuple[bool, float]:
@@ -196,8 +196,8 @@ def call_rows(tracing: Tracing, claim: Claim) -> list[CallJson]:
     zero = np.zeros(runs)
     total = Cost(zero, zero, zero)
     for number, (left, right) in enumerate(tracing.worst.calls, start=1):
-        own = cost(left, right, runs)
-        total += own
+        call_cost = cost(left, right, runs)
+        total += call_cost
         rows.append(
             {
                 "call": number,
@@ -216,10 +216,10 @@ def call_rows(tracing: Tracing, claim: Claim) -> list[CallJson]:
 def input_of(call: Call, run: int) -> list[float | None]:
     """Return a run's input of a call as numbers: of an outcome its probabilities."""
     if np.asarray(call.value).dtype == object:  # what a library was given, whole
-        return [float(one) if isinstance(one, int | float) else None for one in np.ravel(call.value[0, 0])]
+        return [float(number) if isinstance(number, int | float) else None for number in np.ravel(call.value[0, 0])]
     value = np.asarray(call.value, dtype=float)
     column = value.reshape(-1) if call.law is None else value.reshape(-1, value.shape[-1])[:, run]
-    return [float(one) if math.isfinite(one) else None for one in column]
+    return [float(number) if math.isfinite(number) else None for number in column]
 
 
 def _loss(total: Cost, run: int, delta: float) -> LossJson:

@@ -33,7 +33,7 @@ from .watched import CallSite, UnreadNoiseError, Watched
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = __name__.partition(".")[0]
 #: What stands between a noisy call and the line that asked for it.
-_BETWEEN = (
+_INNER_MODULES = (
     *(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mechanisms.primitives", "mechanisms.noise")),
     f"{_PACKAGE}.mechanisms.global_random.",
     f"{_PACKAGE}.mechanisms.watching.",
@@ -212,10 +212,10 @@ class Tape(Draws):
         """Let go of what was played: forms know their tape, and Python frees no circle through an array of them."""
         self.events, self.frozen, self.silent, self._public, self._kept = [], [], [], [], []
 
-    def stray(self, why: str = "draws otherwise than noise") -> None:
+    def stray(self, reason: str = "draws otherwise than noise") -> None:
         """Note a draw that is no noise call."""
         if self.other_draw is None:
-            self.other_draw = Escape(len(self.events), place(), why)
+            self.other_draw = Escape(len(self.events), place(), reason)
 
     def watch(self, bits: np.random.BitGenerator) -> None:
         """Note a generator that is watched: whoever draws from it unseen moves its state."""
@@ -226,14 +226,14 @@ class Tape(Draws):
         """Note a draw that nobody noted, where the state of a watched or of a global generator moves."""
         before = _global_states()
         yield
-        moved = any(_state(bits) != state for bits, state in self.generators) or _global_states() != before
-        if moved and self.other_draw is None:
+        has_moved = any(_state(bits) != state for bits, state in self.generators) or _global_states() != before
+        if has_moved and self.other_draw is None:
             self.other_draw = Escape(len(self.events), None, "draws from a generator in a way that is not watched")
 
-    def escape(self, why: str, place: CallSite | None = None) -> None:
+    def escape(self, reason: str, place: CallSite | None = None) -> None:
         """Note that what the code under audit does may depend on noise from here on."""
         if self.escaped is None:
-            self.escaped = Escape(len(self.events), place or used(), why)
+            self.escaped = Escape(len(self.events), place or used(), reason)
 
     def hear(self, frame: FrameType) -> None:
         """Note that an exception passes a frame of the code under audit: whether it does may depend on noise."""
@@ -267,8 +267,8 @@ class Tape(Draws):
 
     def answer(self, form: Form, names: tuple[str, ...], other: object = None) -> float:
         """Return the value of a form: released where it goes through one of these builtins into what is returned."""
-        whole = names[0] in ("int", "round")  # which raise of what is not finite
-        if self.answers and not (whole and form.is_public) and is_returned(_caller(), names, other):
+        gives_whole = names[0] in ("int", "round")  # which raise of what is not finite
+        if self.answers and not (gives_whole and form.is_public) and is_returned(_caller(), names, other):
             return self._released(form)
         return self.reveal(form)
 
@@ -284,24 +284,24 @@ class Tape(Draws):
     def publish(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Return a trusted function of forms, which are released: public variables. Else return `NotImplemented`."""
         args = [plain_of(value) if type(value) is Form else value for value in args]
-        named = [holds_forms(value) or isinstance(value, FormArray) for value in kwargs.values()]
-        if any(named) or not is_trusted(function, args, kwargs, self.quiet):
+        in_keywords = [holds_forms(value) or isinstance(value, FormArray) for value in kwargs.values()]
+        if any(in_keywords) or not is_trusted(function, args, kwargs, self.quiet):
             return NotImplemented
         shape = shape_of(function, [filled(value, lambda form: 1.0) for value in args], kwargs)
-        forms = [one for value in args if holds_forms(value) for one in value.flat if type(one) is Form]
+        forms = [cell for value in args if holds_forms(value) for cell in value.flat if type(cell) is Form]
         if shape is None or not forms:
             return NotImplemented
         first, computed = len(self._public), _Computed(self, function, args, kwargs)
-        what = " ".join([function.__name__, *map(_text_of, (*args, *kwargs.items()))])
-        self.events.append(Release(used(), self.round, tuple(forms), None, what))
+        call_text = " ".join([function.__name__, *map(_text_of, (*args, *kwargs.items()))])
+        self.events.append(Release(used(), self.round, tuple(forms), None, call_text))
         for form in forms:
             if form.is_signed_zero:
                 self.escape("uses the sign of a noisy number times 0")
         count = math.prod(shape)
         self._public += [lambda i=i: computed.values[i] for i in range(count)]  # type: ignore[misc]
-        made = np.empty(count, dtype=object)
-        made[:] = [Form(self, 0.0, {-1 - i: 1.0}) for i in range(first, first + count)]
-        return made.reshape(shape).view(FormArray) if shape else made[0]
+        cells = np.empty(count, dtype=object)
+        cells[:] = [Form(self, 0.0, {-1 - i: 1.0}) for i in range(first, first + count)]
+        return cells.reshape(shape).view(FormArray) if shape else cells[0]
 
     def added(self, kind: Callable[[float], Law], loc: Any, scale: Any, size: Any, name: str) -> Any:
         """Return a location plus fresh noise: forms.
@@ -312,52 +312,60 @@ class Tape(Draws):
             If a batched target draws noise for other than all its runs.
         """
         scales = np.asarray(scale, dtype=float)
-        asked = () if size is None else tuple(np.atleast_1d(size).tolist())
-        shape = np.broadcast_shapes(np.shape(loc), scales.shape, asked)
+        asked_shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+        shape = np.broadcast_shapes(np.shape(loc), scales.shape, asked_shape)
         if self.runs > 1 and shape[-1:] != (self.runs,):
             raise UnreadNoiseError(f"watched noise of a batched target must have the shape (..., runs), got {shape}")
         if not scales.any():
             self.silent.append((name, place(), loc))
             return loc + (np.zeros(shape) if shape else 0.0)
         column = shape if self.runs > 1 else (math.prod(shape), 1)
-        alike = scales.size == 1 or bool((scales == scales.flat[0]).all())
-        law = kind(float(scales.flat[0]) if alike else 1.0)
+        is_single_scale = scales.size == 1 or bool((scales == scales.flat[0]).all())
+        law = kind(float(scales.flat[0]) if is_single_scale else 1.0)
         noise = np.asarray(law.sample(column, self.noises), dtype=float).reshape(shape)
-        if alike:
+        if is_single_scale:
             fixed = float(loc) if type(loc) in (int, float, np.float64) else 0.0
-            drawn = [Drawn(name, place(), self.round, law, len(self._drawn), column, fixed)]
-            return self._added(loc, noise, drawn, [True] * noise.size)
-        each = np.broadcast_to(scales, shape).reshape(-1).tolist()
-        if not all(each):
-            self.silent.append((name, place(), np.broadcast_to(values_of(loc), shape)[np.reshape(each, shape) == 0]))
+            draws = [Drawn(name, place(), self.round, law, len(self._drawn), column, fixed)]
+            return self._added(loc, noise, draws, [True] * noise.size)
+        cell_scales = np.broadcast_to(scales, shape).reshape(-1).tolist()
+        if not all(cell_scales):
+            self.silent.append(
+                (name, place(), np.broadcast_to(values_of(loc), shape)[np.reshape(cell_scales, shape) == 0])
+            )
         numbers = itertools.count(len(self._drawn))
-        drawn = [Drawn(name, place(), self.round, kind(one), next(numbers), (1, 1)) for one in each if one]
-        return self._added(loc, noise * scales, drawn, each)
+        draws = [
+            Drawn(name, place(), self.round, kind(cell_scale), next(numbers), (1, 1))
+            for cell_scale in cell_scales
+            if cell_scale
+        ]
+        return self._added(loc, noise * scales, draws, cell_scales)
 
-    def _added(self, loc: Any, noise: Values, drawn: list[Drawn], scales: Sequence[object]) -> Any:
+    def _added(self, loc: Any, noise: Values, draws: list[Drawn], scales: Sequence[object]) -> Any:
         """Return a location plus noise as forms, where its scale is not 0."""
         shape, where, numbers = noise.shape, _line(), itertools.count(len(self._drawn))
-        self.events += drawn
-        self._scales += [scale_of_law(event.law) for event in drawn for _ in event.variables]
+        self.events += draws
+        self._scales += [scale_of_law(event.law) for event in draws for _ in event.variables]
         self._drawn += [value for value, scale in zip(noise.reshape(-1).tolist(), scales, strict=True) if scale]
         forms = np.empty(noise.size, dtype=object)
         forms[:] = [Form(self, 0.0, {next(numbers): 1.0}, where) if scale else 0.0 for scale in scales]
         bare: Any = forms.reshape(shape).view(FormArray) if shape else forms[0]
-        made = bare if np.ndim(loc) == 0 and type(loc) is not Form and loc == 0 else bare + loc
-        return made if self.forms else values_of(made)
+        result = bare if np.ndim(loc) == 0 and type(loc) is not Form and loc == 0 else bare + loc
+        return result if self.forms else values_of(result)
 
     def zero(self) -> None:
         """Note that the next noise call has 0 as its value."""
         self.of_zero.append(Escape(len(self.events), place(), "draws noise for 0"))
 
-    def show(self, what: str, value: Values) -> None:
+    def show(self, subject: str, value: Values) -> None:
         """Note what the adversary may see."""
         signs = (
-            [one for one in value.flat if type(one) is Form and one.is_signed_zero] if value.dtype == object else []
+            [cell for cell in value.flat if type(cell) is Form and cell.is_signed_zero]
+            if value.dtype == object
+            else []
         )
         if signs:
             self.escape("shows the sign of a noisy number times 0", site_of(signs[0].where))
-        self.events.append(Shown(what, self.round, value))
+        self.events.append(Shown(subject, self.round, value))
 
     def noise(self, law: Law, shape: tuple[int, ...], value: object, name: str = "") -> Any:
         """Return noise, and note the call; in a replay, what leads to the frozen output."""
@@ -371,16 +379,16 @@ class Tape(Draws):
         before = self._before(shape)
         size = scale_of(law)
         output = value + law.sample(shape, self.noises) if before is None else self._nudged(before, value, size)
-        made, lost = _made(value, output, size)
-        self._note(name, law, value, output, lost)
-        return made
+        addend, is_lost = _made(value, output, size)
+        self._note(name, law, value, output, is_lost)
+        return addend
 
     def outcome(self, law: Callable[[], object], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
         """Return an outcome, and note the call; in a replay, the frozen outcome."""
         probabilities = np.asarray(law(), dtype=float)
-        drawn: Any = sample(self.noises)
-        before = self._before(np.shape(drawn))
-        output: Outcome = drawn if before is None else copy.copy(before)
+        sampled: Any = sample(self.noises)
+        before = self._before(np.shape(sampled))
+        output: Outcome = sampled if before is None else copy.copy(before)
         self._note(name, None, probabilities, output)
         return output
 
@@ -450,9 +458,9 @@ class Tape(Draws):
         law: object,
         value: Values,
         output: object,
-        lost: NDArray[np.bool_] | None = None,
+        is_lost: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.events.append(Call(name or "noise", place(), self.round, law, value, output, lost))
+        self.events.append(Call(name or "noise", place(), self.round, law, value, output, is_lost))
 
 
 class PlainTape(Tape):
@@ -466,32 +474,32 @@ class PlainTape(Tape):
     """
 
     def __init__(
-        self, seed: int, block: int = 0, *, runs: int = 1, stretch: float = 1.0, moved: Mapping[int, float] = {}
+        self, seed: int, block: int = 0, *, runs: int = 1, stretch: float = 1.0, moves: Mapping[int, float] = {}
     ) -> None:
         super().__init__(seed, block, runs=runs, forms=False)
-        self.stretch, self.moved = stretch, moved
+        self.stretch, self.moved = stretch, moves
 
-    def _added(self, loc: Any, noise: Values, drawn: list[Drawn], scales: Sequence[object]) -> Any:
-        self.events += drawn
+    def _added(self, loc: Any, noise: Values, draws: list[Drawn], scales: Sequence[object]) -> Any:
+        self.events += draws
         first = len(self._drawn)
         self._drawn += [0.0 for scale in scales if scale]
         numbers = itertools.count(first)
         moves = [self.moved.get(next(numbers), 0.0) if scale else 0.0 for scale in scales]
-        made = loc + (self.stretch * noise + np.reshape(moves, noise.shape))
-        return made if np.ndim(made) else float(made)
+        result = loc + (self.stretch * noise + np.reshape(moves, noise.shape))
+        return result if np.ndim(result) else float(result)
 
 
 def _made(value: Values, output: Values, scale: float | Floats) -> tuple[Values, NDArray[np.bool_] | None]:
     """Return the noise that leads from a value to an output, and where it does not, for rounding."""
     with np.errstate(invalid="ignore", over="ignore"):
-        made = np.asarray(output - value)
-        if made.dtype.kind != "f":
-            return made, None
-        made[value == output] = 0.0  # infinite ones too
-        made[np.isinf(value) & np.isinf(made)] = np.nan  # which add up to that without a warning
-        again = value + made
-        off = np.abs(again - output) <= _OFF * np.maximum(scale, np.abs(output))
-    return made, ~(off | (again == output) | (np.isnan(again) & np.isnan(output)))
+        noise = np.asarray(output - value)
+        if noise.dtype.kind != "f":
+            return noise, None
+        noise[value == output] = 0.0  # infinite ones too
+        noise[np.isinf(value) & np.isinf(noise)] = np.nan  # which add up to that without a warning
+        total = value + noise
+        off = np.abs(total - output) <= _OFF * np.maximum(scale, np.abs(output))
+    return noise, ~(off | (total == output) | (np.isnan(total) & np.isnan(output)))
 
 
 def bounds_something(law: object) -> bool:
@@ -535,14 +543,14 @@ def _state(bits: np.random.BitGenerator) -> bytes:
 
 def _global_states() -> tuple[object, ...]:
     state: Any = np.random.get_state()  # noqa: NPY002 - a target may draw from it
-    _, words, *others = state
-    return random.getstate(), words.tobytes(), *others
+    _, array, *position = state
+    return random.getstate(), array.tobytes(), *position
 
 
 def _text_of(value: Any) -> str:
     """Return a text of an argument that is the same for the same, to the last bit."""
     if isinstance(value, np.ndarray):
-        cells = ["a form" if type(one) is Form else one for one in value.reshape(-1).tolist()]
+        cells = ["a form" if type(cell) is Form else cell for cell in value.reshape(-1).tolist()]
         return f"{value.shape} {value.dtype} {cells!r}"
     return repr(value)
 
@@ -559,8 +567,8 @@ class _Computed:
     @cached_property
     def values(self) -> list[float]:
         with np.errstate(all="ignore"):
-            made = self.function(*(filled(value, self.tape.concrete) for value in self.args), **self.kwargs)
-        flat: list[float] = np.reshape(made, -1).tolist()
+            result = self.function(*(filled(value, self.tape.concrete) for value in self.args), **self.kwargs)
+        flat: list[float] = np.reshape(result, -1).tolist()
         return flat
 
 
@@ -575,7 +583,7 @@ def _line_of(frame: FrameType | None) -> Line:
 
 def _caller() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and f"{frame.f_globals.get('__name__', '')}.".startswith(_BETWEEN):
+    while frame is not None and f"{frame.f_globals.get('__name__', '')}.".startswith(_INNER_MODULES):
         frame = frame.f_back
     return frame
 

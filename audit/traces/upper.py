@@ -106,52 +106,56 @@ def tracing(
     LearnerError
         If it raises.
     """
-    with nullcontext(twin) if twin is not None else closing(Twin(target)) as apart:
-        return _coupled(apart, target, pair, claim, traced(target, pair, claim, seed=seed, every_pair=every_pair))
+    with nullcontext(twin) if twin is not None else closing(Twin(target)) as plain_plays:
+        return _coupled(
+            plain_plays, target, pair, claim, traced(target, pair, claim, seed=seed, every_pair=every_pair)
+        )
 
 
-def _coupled(twin: Twin, target: Any, pair: Any, claim: Claim, found: Tracing) -> Tracing:
+def _coupled(twin: Twin, target: Any, pair: Any, claim: Claim, untested: Tracing) -> Tracing:
     """Return a tracing whose bound, where it is one of forms, plain plays have tested."""
-    upper = found.pair_upper
+    upper = untested.pair_upper
     if upper is None or not upper.binds or ASKS_FOR_NONE not in upper.rests_on:
-        return found
-    coupled = twin.coupled(pair, claim.view, found.traces[0])
+        return untested
+    coupled = twin.coupled(pair, claim.view, untested.traces[0])
     if coupled.fault:
         rests = tuple(coupled.fault if part == ASKS_FOR_NONE else part for part in upper.rests_on)
-        return replace(found, pair_upper=replace(upper, how="sampled", rests_on=rests), claim_upper=None)
+        return replace(untested, pair_upper=replace(upper, how="sampled", rests_on=rests), claim_upper=None)
     plays = f"left with moved noise gave what right gave in {coupled.agreed} of {coupled.plays} plays"
     rests = tuple(
-        part for known in upper.rests_on for part in ((known, plays) if known == ASKS_FOR_NONE else (known,))
+        part
+        for assumption in upper.rests_on
+        for part in ((assumption, plays) if assumption == ASKS_FOR_NONE else (assumption,))
     )
-    return replace(found, pair_upper=replace(upper, rests_on=rests))
+    return replace(untested, pair_upper=replace(upper, rests_on=rests))
 
 
 def traced(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: bool = False) -> Tracing:
     """Return what `tracing` does, but that no plain plays have tested it: a bound ranks pairs, and is none yet."""
     replays = traces(target, pair, seed=seed, view=claim.view)
-    leaks = sorted((one for one in replays if one.leak is not None), key=lambda one: not bypasses(one))
+    leaks = sorted((replay for replay in replays if replay.leak is not None), key=lambda replay: not bypasses(replay))
     if leaks:
         return Tracing(replays, _counted(leaks, replays), None, None, leaks[0], 0)
-    epsilon, how, worst, run, gap = _largest(target, pair, claim, replays, seed)
-    if not any(one.calls for one in replays):
+    epsilon, branching, worst, run, gap = _largest(target, pair, claim, replays, seed)
+    if not any(replay.calls for replay in replays):
         return Tracing(replays, None, None, None, worst, run)
-    how = how if gap is None else Branches("sampled", gap)
-    on_pair = Upper(epsilon, "pair", how.how, _rests_on(how, replays))
-    every = every_pair and isinstance(pair, Pair) and gap is None
-    on_all = _claim_upper(target, pair, claim, seed, replays) if every else None
+    branching = branching if gap is None else Branches("sampled", gap)
+    on_pair = Upper(epsilon, "pair", branching.how, _rests_on(branching, replays))
+    for_every_pair = every_pair and isinstance(pair, Pair) and gap is None
+    on_all = _claim_upper(target, pair, claim, seed, replays) if for_every_pair else None
     return Tracing(replays, None, on_pair, on_all, worst, run)
 
 
-def bypasses(one: Trace) -> bool:
+def bypasses(replay: Trace) -> bool:
     """Return whether a trace found a bypass."""
-    return one.leak is not None and one.leak.bypass
+    return replay.leak is not None and replay.leak.bypass
 
 
 def _counted(leaking: list[Trace], replays: list[Trace]) -> Leak:
     """Return the first leak, counted in all replayed runs: of a plain target each is a trace of its own."""
-    leaks = [one.leak for one in leaking if one.leak is not None]
-    alike = sum(leak.runs for leak in leaks if (leak.what, leak.bypass) == (leaks[0].what, leaks[0].bypass))
-    return replace(leaks[0], runs=alike, tried=sum(one.runs for one in replays))
+    leaks = [leaking_trace.leak for leaking_trace in leaking if leaking_trace.leak is not None]
+    same_leaks = sum(leak.runs for leak in leaks if (leak.what, leak.bypass) == (leaks[0].what, leaks[0].bypass))
+    return replace(leaks[0], runs=same_leaks, tried=sum(leaking_trace.runs for leaking_trace in replays))
 
 
 def _largest(
@@ -164,34 +168,34 @@ def _largest(
     composed : bool
         Whether Laplace noise may be composed exactly at a delta.
     """
-    how = branches(target, pair)
-    if how is SAMPLED:
-        how = _of_forms(replays)
+    branching = branches(target, pair)
+    if branching is SAMPLED:
+        branching = _of_forms(replays)
     if isinstance(pair, Pair) and pair.shows_nothing(claim.view):
-        how = Branches("maximised", "the last round is not learned from")
-    if how.both and not _both_played(replays[0], pair):
-        how = Branches("sampled", "the paths were sampled")
+        branching = Branches("maximised", "the last round is not learned from")
+    if branching.both and not _both_played(replays[0], pair):
+        branching = Branches("sampled", "the paths were sampled")
     paths = list(replays)
-    if how.choices:
-        paths = _forced(target, pair, claim.view, how, seed)
+    if branching.choices:
+        paths = _forced(target, pair, claim.view, branching, seed)
     costs = [path_cost(path.calls, path.runs) for path in paths]
-    values = [one.epsilon(claim.delta) for one in costs]
+    values = [path_total.epsilon(claim.delta) for path_total in costs]
     epsilon = float(max(value.max() for value in values))
     if not claim.measure.is_epsilon:  # which path costs most in its own measure
-        levels = [one.level(claim.measure) for one in costs]
+        levels = [path_total.level(claim.measure) for path_total in costs]
         values = values if any(level is None for level in levels) else [level for level in levels if level is not None]
-    which = int(np.argmax([value.max() for value in values]))
-    if composed and claim.delta and how.how == "maximised":
+    dearest = int(np.argmax([value.max() for value in values]))
+    if composed and claim.delta and branching.how == "maximised":
         epsilon = _composed(paths, claim.delta, epsilon)
-    if how.bound is not None:
-        epsilon = float(how.bound.epsilon(claim.delta)[0])
-    return epsilon, how, paths[which], int(values[which].argmax()), _gap([*replays, *paths])
+    if branching.bound is not None:
+        epsilon = float(branching.bound.epsilon(claim.delta)[0])
+    return epsilon, branching, paths[dearest], int(values[dearest].argmax()), _gap([*replays, *paths])
 
 
 def _of_forms(replays: list[Trace]) -> Branches:
     """Return on what the cost of a path depends, where noise was followed through the target's own code."""
-    if all(one.exact for one in replays):
-        rounded = [one.rounded for one in replays if one.rounded is not None]
+    if all(replay.exact for replay in replays):
+        rounded = [replay.rounded for replay in replays if replay.rounded is not None]
         if rounded:
             return replace(SAMPLED, reason=f"rounding of {max(rounded):.2g} is not small beside the noise")
         return Branches("maximised", ASKS_FOR_NONE)
@@ -203,16 +207,16 @@ def _of_forms(replays: list[Trace]) -> Branches:
 
 def escape_of(replays: list[Trace]) -> Escape | None:
     """Return where a trace first no longer follows what is random."""
-    return next((one.escaped for one in replays if one.escaped is not None), None)
+    return next((replay.escaped for replay in replays if replay.escaped is not None), None)
 
 
 def _gap(traces: list[Trace]) -> str | None:
     """Return why what some path shows is not all of its cost; None where it is."""
-    for one in traces:
-        if one.leak is not None:
-            return f"a path that was forced leaks: {one.leak.what}"
-        if one.bare or one.lost:
-            return one.bare or one.lost
+    for replay in traces:
+        if replay.leak is not None:
+            return f"a path that was forced leaks: {replay.leak.what}"
+        if replay.bare or replay.lost:
+            return replay.bare or replay.lost
     return None
 
 
@@ -228,37 +232,40 @@ def _composed(paths: list[Trace], delta: float, epsilon: float) -> float:
     return min(epsilon, max(costs))
 
 
-def _forced(target: Learner, pair: Pair, view: View, how: Branches, seed: int) -> list[Trace]:
+def _forced(target: Learner, pair: Pair, view: View, branching: Branches, seed: int) -> list[Trace]:
     return [
-        trace(learner_playing(target, pair, _FORCED, view, forced=choice), seed, 0, _FORCED) for choice in how.choices
+        trace(learner_playing(target, pair, _FORCED, view, forced=choice), seed, 0, _FORCED)
+        for choice in branching.choices
     ]
 
 
 def _both_played(replay: Trace, pair: Pair) -> bool:
-    shown = (event for event in replay.left if isinstance(event, Shown))
-    actions = next(event.value for event in shown if event.what == "action" and event.round == pair.t0 + 1)
+    events = (event for event in replay.left if isinstance(event, Shown))
+    actions = next(event.value for event in events if event.what == "action" and event.round == pair.t0 + 1)
     return len(np.unique(np.round(actions, 9), axis=-1).T) == 2
 
 
-def _rests_on(how: Branches, replays: list[Trace]) -> tuple[str, ...]:
-    runs = sum(one.runs for one in replays)
-    fewest, most = (number(len(one.calls) for one in replays) for number in (min, max))  # rejection draws again
-    many = f"{most} noisy" if fewest == most else f"{fewest} to {most} noisy"
-    counted = f"{many} call is all there is" if fewest == most == 1 else f"{many} calls are all there are"
-    paths = how.reason
-    if how.how == "sampled":
-        same = " (the inputs were the same in all of them)" if _fixed_inputs(replays) else ""
-        paths += f"{';' if ':' in paths else ':'} the largest of {runs}{same}, another may cost more"
+def _rests_on(branching: Branches, replays: list[Trace]) -> tuple[str, ...]:
+    runs = sum(replay.runs for replay in replays)
+    min_calls, max_calls = (
+        number(len(replay.calls) for replay in replays) for number in (min, max)
+    )  # rejection draws again
+    count = f"{max_calls} noisy" if min_calls == max_calls else f"{min_calls} to {max_calls} noisy"
+    sentence = f"{count} call is all there is" if min_calls == max_calls == 1 else f"{count} calls are all there are"
+    paths = branching.reason
+    if branching.how == "sampled":
+        same_inputs = " (the inputs were the same in all of them)" if _fixed_inputs(replays) else ""
+        paths += f"{';' if ':' in paths else ':'} the largest of {runs}{same_inputs}, another may cost more"
     return (
         "the noise has the law that each call names",
-        f"the {counted}: {_seen(replays, runs)}",
+        f"the {sentence}: {_seen(replays, runs)}",
         paths,
         "real arithmetic",
     )
 
 
 def _seen(replays: list[Trace], runs: int) -> str:
-    if any(one.lost for one in replays):
+    if any(replay.lost for replay in replays):
         return "whether anything else differs the replays do not tell"
     return f"nothing else differed in {'the paired run' if runs == 1 else f'{runs} replayed runs'}"
 
@@ -267,12 +274,12 @@ def _fixed_inputs(replays: list[Trace]) -> bool:
     """Tell whether every call's input was the same in all runs of a world."""
     first = [call for call, _ in replays[0].calls]
     return all(
-        len(one.calls) == len(first)
+        len(replay.calls) == len(first)
         and all(
             call.value.dtype != object and np.allclose(call.value, other.value[..., :1], rtol=1e-9, atol=0.0)
-            for (call, _), other in zip(one.calls, first, strict=True)
+            for (call, _), other in zip(replay.calls, first, strict=True)
         )
-        for one in replays
+        for replay in replays
     )
 
 
@@ -288,29 +295,29 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
     if not rows or pair.rounds**2 * len(rows) * learner.arms > _MOST_PAIRS:
         return None
     grows = loss_set(claim.losses).box or learner.arms == 1
-    largest, how = 0.0, Branches("maximised", "")
+    largest, branching = 0.0, Branches("maximised", "")
     for t0 in range(claim.view.updates(pair.rounds)):  # the last round is not learned from
         for left, right in rows:
             worlds = [[_zero(left)] * pair.rounds for _ in range(2)]
             worlds[0][t0], worlds[1][t0] = left, right
             extreme = Pair(*worlds)
-            here = branches(learner, extreme)
-            if here.how == "sampled" or here.both:
+            pair_branching = branches(learner, extreme)
+            if pair_branching.how == "sampled" or pair_branching.both:
                 return None
             paths = [trace(learner_playing(learner, extreme, _FORCED, claim.view), seed, 0, _FORCED)]
             epsilon, *_, gap = _largest(learner, extreme, claim, paths, seed, composed=grows)
             if gap is not None:
                 return None
             largest = max(largest, epsilon)
-            how = here if here.how == "bounded" or how.reason == "" else how
-    law, _, _, arithmetic = _rests_on(how, replays)
-    runs = sum(one.runs for one in replays)
-    alone = f"nothing but the noisy calls differed in {runs} replayed runs of the traced pair"
-    every = f"{how.reason}; every round and extreme loss of the set was tried"
-    known = how.how
+            branching = pair_branching if pair_branching.how == "bounded" or branching.reason == "" else branching
+    law, _, _, arithmetic = _rests_on(branching, replays)
+    runs = sum(replay.runs for replay in replays)
+    on_traced_pair = f"nothing but the noisy calls differed in {runs} replayed runs of the traced pair"
+    over_pairs = f"{branching.reason}; every round and extreme loss of the set was tried"
+    kind = branching.how
     if claim.losses == "lipschitz":
-        known, every = "bounded", "gradients of 1-Lipschitz losses are at most 1 long; every round was tried"
-    return Upper(largest, "claim", known, (law, alone, every, arithmetic))
+        kind, over_pairs = "bounded", "gradients of 1-Lipschitz losses are at most 1 long; every round was tried"
+    return Upper(largest, "claim", kind, (law, on_traced_pair, over_pairs, arithmetic))
 
 
 def _extremes(learner: Learner, claim: Claim, pair: Pair) -> Sequence[tuple[Linear | Floats, Linear | Floats]]:

@@ -88,8 +88,8 @@ class Watched(np.random.Generator):
         if isinstance(law, Laplace | Gaussian):
             return self.recorder.added(type(law), value, _scale(law), None, name)
         exact = np.asarray(value)  # whole numbers
-        drawn = np.asarray(self.recorder.noise(law, (exact.size, 1), exact.reshape(-1, 1), name)).reshape(exact.shape)
-        return exact + drawn if exact.shape else (exact + drawn).item()
+        noise = np.asarray(self.recorder.noise(law, (exact.size, 1), exact.reshape(-1, 1), name)).reshape(exact.shape)
+        return exact + noise if exact.shape else (exact + noise).item()
 
     def chosen(self, probabilities: object, sample: Callable[[np.random.Generator], object], name: str) -> int:
         """Return the number of an outcome: a noisy call."""

@@ -169,7 +169,7 @@ def bounded(program: Callable[..., Any], seed: int) -> bool:
 
 def _promising(program: Callable[..., Any], seed: int) -> bool:
     """Tell whether the first trace bounds a program: that saves time for most, and decides nothing."""
-    return any(one.exact and one.leak is None for one in traces(program, PAIR, seed=seed, once=True))
+    return any(one.exact and one.leak is None for one in traces(program, PAIR, seed=seed, first_alone=True))
 
 
 ARGUMENTS: dict[str, Callable[[Any, Any, Any], tuple[Any, ...]]] = {

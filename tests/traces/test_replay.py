@@ -279,7 +279,7 @@ def test_nothing_of_a_trace_is_kept():
     """Each trace left its tapes, held by arrays of forms: an audit that searched inputs kept half a megabyte."""
     pair, kept = DataPair([1.0, 0.0], [0.0, 0.0]), []
     for _ in range(2):
-        assert traces(lambda data, rng: [np.array(data) + rng.laplace(0, 1, 2), rng.normal()], pair, once=True)
+        assert traces(lambda data, rng: [np.array(data) + rng.laplace(0, 1, 2), rng.normal()], pair, first_alone=True)
         gc.collect()
         kept.append(sum(type(one) is Tape for one in gc.get_objects()))
     assert kept[0] == kept[1]

@@ -125,8 +125,8 @@ for _name in _INNER:
 
 def holds_forms(value: object) -> bool:
     """Tell whether something is an array that has forms in it."""
-    plain = np.ndarray.view(value, np.ndarray) if isinstance(value, np.ndarray) else np.empty(0)
-    return plain.dtype == object and any(type(cell) is Form for cell in plain.flat)
+    cells = np.ndarray.view(value, np.ndarray) if isinstance(value, np.ndarray) else np.empty(0)
+    return cells.dtype == object and any(type(cell) is Form for cell in cells.flat)
 
 
 def plain_of(value: Any) -> Any:
@@ -134,9 +134,9 @@ def plain_of(value: Any) -> Any:
     if type(value) is FormArray:
         return np.ndarray.view(value, np.ndarray)
     if type(value) is Form:
-        alone = np.empty((), dtype=object)
-        alone[()] = value
-        return alone
+        cell = np.empty((), dtype=object)
+        cell[()] = value
+        return cell
     return type(value)(map(plain_of, value)) if type(value) in (list, tuple) else value
 
 
@@ -155,7 +155,7 @@ def _floats(value: Any) -> Any:
 def _tape(values: Any) -> Tape | None:
     """Return whom the forms in some values report to; None where there are none."""
     if isinstance(values, np.ndarray):
-        tapes = (one.tape for one in values.flat if type(one) is Form) if values.dtype == object else ()
+        tapes = (cell.tape for cell in values.flat if type(cell) is Form) if values.dtype == object else ()
         return next(iter(tapes), None)
     if type(values) in (list, tuple):
         return next((tape for tape in map(_tape, values) if tape is not None), None)
@@ -163,7 +163,7 @@ def _tape(values: Any) -> Tape | None:
 
 
 def _deep(value: Any, change: Callable[[Any], Any]) -> Any:
-    return type(value)(_deep(one, change) for one in value) if type(value) in (list, tuple) else change(value)
+    return type(value)(_deep(part, change) for part in value) if type(value) in (list, tuple) else change(value)
 
 
 def values_of(value: Any) -> Any:
@@ -189,11 +189,11 @@ def filled(value: Any, number: Callable[[Form], float]) -> Any:
 
 def on_values(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Return what a function makes of the values of forms; arrays of forms have these values from then on."""
-    given = [*args, *kwargs.values()]
-    values = [_deep(value, values_of) for value in given]
-    named = dict(zip(kwargs, values[len(args) :], strict=True))
-    result = function(*values[: len(args)], **named)
-    for before, after in zip(given, values, strict=True):
+    arguments = [*args, *kwargs.values()]
+    values = [_deep(value, values_of) for value in arguments]
+    keywords = dict(zip(kwargs, values[len(args) :], strict=True))
+    result = function(*values[: len(args)], **keywords)
+    for before, after in zip(arguments, values, strict=True):
         if type(before) is FormArray and before.shape == after.shape:
             plain_of(before)[...] = after
     return result
@@ -202,35 +202,35 @@ def on_values(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[st
 def by_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Return what a ufunc makes of arrays of forms."""
     out = kwargs.pop("out", None)
-    alone = out is not None and sys.getrefcount(out[0]) <= _alone  # `x += noise`: nobody else has x
-    plain = [plain_of(value) for value in inputs]
-    tape = _tape(plain)
-    called = method == "__call__"
+    has_one_name = out is not None and sys.getrefcount(out[0]) <= _references  # `x += noise`: nobody else has x
+    arrays = [plain_of(value) for value in inputs]
+    tape = _tape(arrays)
+    is_call = method == "__call__"
     if kwargs.get("where") is True:  # as methods of arrays say
         del kwargs["where"]
     if not set(kwargs) <= {"axis", "keepdims", "initial", "dtype", "axes"} or kwargs.get("dtype") not in (None, float):
         result = on_values(getattr(ufunc, method), inputs, kwargs)
     elif tape is None:
-        result = wrapped(_as_objects(getattr(ufunc, method)(*map(_floats, plain), **kwargs)))
-    elif ufunc in _OF_SHIFTS and called and not _holds_public(plain[0]):
-        result = ufunc(*(_shifts(value) for value in plain))
-    elif ufunc in _LINEAR and method != "at" and not _both(ufunc, plain):
+        result = wrapped(_as_objects(getattr(ufunc, method)(*map(_floats, arrays), **kwargs)))
+    elif ufunc in _OF_SHIFTS and is_call and not _holds_public(arrays[0]):
+        result = ufunc(*(_shifts(value) for value in arrays))
+    elif ufunc in _LINEAR and method != "at" and not _both(ufunc, arrays):
         kwargs.pop("dtype", None)
-        result = wrapped(_linear(ufunc, method, plain, kwargs, tape))
+        result = wrapped(_linear(ufunc, method, arrays, kwargs, tape))
     else:
         result = NotImplemented
-        if called and not kwargs and out is None:
+        if is_call and not kwargs and out is None:
             result = tape.publish(ufunc, [plain_of(_floats_of(value)) for value in inputs], {})
         if result is NotImplemented:
             result = on_values(getattr(ufunc, method), inputs, kwargs)
     if out is None or out[0] is None:
         return result
-    rebound = alone and called and type(result) is FormArray and _owns(out[0], result)
+    rebound = has_one_name and is_call and type(result) is FormArray and _owns(out[0], result)
     return result if rebound else _written(result, out[0])
 
 
 #: How many references an array has that is changed in place, where one name has it alone.
-_alone = 0
+_references = 0
 
 
 def _count_references() -> int:
@@ -246,12 +246,12 @@ def _count_references() -> int:
         counts.append(sys.getrefcount(out[0]))
         return out[0]
 
-    own = np.zeros(1)
-    own += np.zeros(1).view(Counting)
+    array = np.zeros(1)
+    array += np.zeros(1).view(Counting)
     return counts[0]
 
 
-_alone = _count_references()
+_references = _count_references()
 
 
 def _owns(out: Any, result: Any) -> bool:
@@ -273,45 +273,45 @@ def _floats_of(value: Any) -> Any:
 
 
 def _holds_public(values: Any) -> bool:
-    return any(type(one) is Form and one.is_public for one in values.flat)
+    return any(type(cell) is Form and cell.is_public for cell in values.flat)
 
 
-def _both(ufunc: np.ufunc, plain: Sequence[Any]) -> bool:
+def _both(ufunc: np.ufunc, arrays: Sequence[Any]) -> bool:
     """Tell whether a product is of forms with forms, or what is divided by is a form."""
     if ufunc is np.true_divide:
-        return len(plain) < 2 or _tape(plain[1]) is not None
-    return ufunc in (np.multiply, np.matmul) and len(plain) > 1 and all(_tape(value) is not None for value in plain)
+        return len(arrays) < 2 or _tape(arrays[1]) is not None
+    return ufunc in (np.multiply, np.matmul) and len(arrays) > 1 and all(_tape(value) is not None for value in arrays)
 
 
-def _linear(ufunc: np.ufunc, method: str, plain: list[Any], kwargs: dict[str, Any], tape: Tape) -> Any:
+def _linear(ufunc: np.ufunc, method: str, arrays: list[Any], kwargs: dict[str, Any], tape: Tape) -> Any:
     if ufunc is np.multiply and method in ("reduce", "accumulate"):
-        return on_values(getattr(ufunc, method), [wrapped(one) for one in plain], kwargs)
+        return on_values(getattr(ufunc, method), [wrapped(array) for array in arrays], kwargs)
     if ufunc is np.matmul:
-        which = 0 if _tape(plain[0]) is not None else 1
-        other = np.asarray(_floats(np.asarray(plain[1 - which])), dtype=float)
-        return mapped(lambda part: part @ other if which == 0 else other @ part, plain[which], tape)
+        place = 0 if _tape(arrays[0]) is not None else 1
+        other = np.asarray(_floats(np.asarray(arrays[1 - place])), dtype=float)
+        return mapped(lambda part: part @ other if place == 0 else other @ part, arrays[place], tape)
     with np.errstate(all="ignore"):  # the audit's own runs warn, at the place of the target
-        return getattr(ufunc, method)(*plain, **kwargs)
+        return getattr(ufunc, method)(*arrays, **kwargs)
 
 
 def mapped(function: Callable[[NDArray[Any]], Any], values: NDArray[Any], tape: Tape) -> Any:
     """Return a linear function of an array of forms: of its shifts, and of the factors of each variable."""
     rows: dict[int, NDArray[Any]] = {}
     size = 0.0
-    for place, one in enumerate(values.flat):
-        size = max(size, one.size if type(one) is Form else abs(one))
-        for key, number in one.factors.items() if type(one) is Form else ():
+    for place, cell in enumerate(values.flat):
+        size = max(size, cell.size if type(cell) is Form else abs(cell))
+        for key, number in cell.factors.items() if type(cell) is Form else ():
             rows.setdefault(key, np.zeros(values.size))[place] = number
         if len(rows) * values.size > _MOST_FACTORS:
             raise MemoryError("too many factors")
     shift = np.asarray(function(_shifts(values)))
     columns = {key: np.asarray(function(row.reshape(values.shape))).reshape(-1) for key, row in rows.items()}
     tape.operations += values.size * shift.size
-    made = np.empty(shift.size, dtype=object)
+    cells = np.empty(shift.size, dtype=object)
     for place, number in enumerate(shift.reshape(-1).tolist()):
         factors = {key: float(row[place]) for key, row in columns.items() if row[place] != 0}
-        made[place] = Form(tape, number, factors, None, size) if factors else number
-    result = made.reshape(shift.shape)
+        cells[place] = Form(tape, number, factors, None, size) if factors else number
+    result = cells.reshape(shift.shape)
     return result if shift.shape else result[()]
 
 
@@ -327,22 +327,22 @@ def _as_objects(result: Any) -> Any:
 
 def by_function(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
     """Return what a function of NumPy makes of arrays of forms."""
-    plain = _deep(list(args), plain_of)
-    tape = _tape(plain) or _tape([plain_of(value) for value in kwargs.values()])
-    if function is np.linalg.solve and tape is not None and _tape(plain[0]) is None:
-        matrix = _floats(np.asarray(plain[0]))
-        return wrapped(mapped(lambda part: np.linalg.solve(matrix, part), plain[1], tape))
+    arrays = _deep(list(args), plain_of)
+    tape = _tape(arrays) or _tape([plain_of(value) for value in kwargs.values()])
+    if function is np.linalg.solve and tape is not None and _tape(arrays[0]) is None:
+        matrix = _floats(np.asarray(arrays[0]))
+        return wrapped(mapped(lambda part: np.linalg.solve(matrix, part), arrays[1], tape))
     if tape is None:
-        named = {name: _deep(value, _floats_of) for name, value in kwargs.items()}
-        return wrapped(_as_objects(function(*_deep(list(args), _floats_of), **named)))
+        keywords = {name: _deep(value, _floats_of) for name, value in kwargs.items()}
+        return wrapped(_as_objects(function(*_deep(list(args), _floats_of), **keywords)))
     if function in _MOVING and _NOT_MOVING.isdisjoint(kwargs):
-        return wrapped(function(*plain, **{name: _deep(value, plain_of) for name, value in kwargs.items()}))
-    made = tape.publish(function, _deep(list(args), lambda one: plain_of(_floats_of(one))), kwargs)
-    return on_values(function, args, kwargs) if made is NotImplemented else made
+        return wrapped(function(*arrays, **{name: _deep(value, plain_of) for name, value in kwargs.items()}))
+    result = tape.publish(function, _deep(list(args), lambda value: plain_of(_floats_of(value))), kwargs)
+    return on_values(function, args, kwargs) if result is NotImplemented else result
 
 
-for _name, _made in (
+for _name, _method in (
     ("__array_ufunc__", lambda self, ufunc, method, *inputs, **kwargs: by_ufunc(ufunc, method, inputs, kwargs)),
     ("__array_function__", lambda self, function, types, args, kwargs: by_function(function, args, kwargs)),
 ):
-    setattr(Form, _name, _made)
+    setattr(Form, _name, _method)

@@ -95,21 +95,21 @@ class Form:
                 return shift
         return Form(self.tape, shift, factors, None, size) if factors else shift
 
-    def _plus(self, value: object, sign: float, own: float = 1.0) -> Any:
+    def _plus(self, value: object, sign: float, multiple: float = 1.0) -> Any:
         """Return own times this plus sign times a value."""
         if type(value) is Form:
-            total = self._times(own).copy()
+            total = self._times(multiple).copy()
             for key, factor in value.factors.items():
-                more, old = sign * factor, total.pop(key, 0.0)
-                if more == old == 0.0 or abs(old + more) > _CANCELLED * abs(more):
-                    total[key] = old + more
-            return self._new(own * self.shift + sign * value.shift, total, max(self.size, value.size))
+                added, old = sign * factor, total.pop(key, 0.0)
+                if added == old == 0.0 or abs(old + added) > _CANCELLED * abs(added):
+                    total[key] = old + added
+            return self._new(multiple * self.shift + sign * value.shift, total, max(self.size, value.size))
         number = _number(value)
         if number is None:
             return NotImplemented
         if self.is_signed_zero and not self.is_public and math.copysign(1.0, sign * number) > 0:
-            return own * self.shift + sign * number
-        return self._new(own * self.shift + sign * number, self._times(own), max(self.size, abs(number)))
+            return multiple * self.shift + sign * number
+        return self._new(multiple * self.shift + sign * number, self._times(multiple), max(self.size, abs(number)))
 
     def _times(self, factor: float) -> dict[int, float]:
         if factor == 1.0:
@@ -124,7 +124,9 @@ class Form:
             return NotImplemented
         factor = number if not divided else 1 / number if number else math.nan
         factors = self._times(factor)
-        if not all(_SMALLEST < abs(one) < 1 / _SMALLEST or one == 0 for one in factors.values()):
+        if not all(
+            _SMALLEST < abs(factor_of_key) < 1 / _SMALLEST or factor_of_key == 0 for factor_of_key in factors.values()
+        ):
             return _revealed(operator.truediv if divided else operator.mul, self, value)
         shift = self.shift / number if divided else self.shift * number
         return self._new(shift, factors, self.size * abs(factor))
@@ -155,8 +157,8 @@ class Form:
         return published(np.absolute, self)
 
     def __pow__(self, value: object, modulus: object = None) -> Any:
-        small = type(value) in (int, float) and value in range(_LARGEST_POWER + 1)
-        if small and modulus is None:
+        is_trusted = type(value) in (int, float) and value in range(_LARGEST_POWER + 1)
+        if is_trusted and modulus is None:
             return published(np.power, self, value)
         return _revealed(operator.pow, self, value)
 
@@ -172,7 +174,7 @@ class Form:
     def __getattr__(self, name: str) -> Any:
         ufunc = getattr(np, name, None)
         if isinstance(ufunc, np.ufunc):  # as NumPy asks the objects of an array for
-            return lambda *others: _revealed(ufunc, self, *others)
+            return lambda *operands: _revealed(ufunc, self, *operands)
         if name.startswith("__") or not hasattr(float, name):
             raise AttributeError(f"'float' object has no attribute {name!r}")
         return getattr(self.tape.reveal(self), name)
@@ -188,22 +190,22 @@ def _revealed(function: Callable[..., Any], *values: Any) -> Any:
     return function(*(value.tape.reveal(value) if type(value) is Form else value for value in values))
 
 
-def _of_value(self: Form, function: Callable[..., Any], *others: Any) -> Any:
-    return _revealed(function, self, *others)
+def _of_value(self: Form, function: Callable[..., Any], *operands: Any) -> Any:
+    return _revealed(function, self, *operands)
 
 
 def published(function: Callable[..., Any], *values: Any) -> Any:
     """Return a function of forms: public variables where it is trusted, else of their values."""
     tape = next(value.tape for value in values if type(value) is Form)
-    made = tape.publish(function, list(values), {})
-    return _revealed(function, *values) if made is NotImplemented else made
+    result = tape.publish(function, list(values), {})
+    return _revealed(function, *values) if result is NotImplemented else result
 
 
 def _revealing(function: Callable[..., Any], *, reflected: bool = False) -> Callable[..., Any]:
-    def method(self: Form, *others: Any) -> Any:
-        if any(type(other) is not Form and _number(other) is None for other in others):
+    def method(self: Form, *operands: Any) -> Any:
+        if any(type(other) is not Form and _number(other) is None for other in operands):
             return NotImplemented
-        return _revealed(function, *others, self) if reflected else _revealed(function, self, *others)
+        return _revealed(function, *operands, self) if reflected else _revealed(function, self, *operands)
 
     return method
 
@@ -214,8 +216,8 @@ def _comparing(name: str) -> Callable[..., Any]:
     def method(self: Form, other: Any) -> Any:
         if type(other) is Form:
             return _revealed(compare, self, other)
-        asked = name in ("lt", "gt")  # as Python's `max` and `min` ask
-        return compare(self.tape.answer(self, ("max", "min"), other) if asked else self.tape.reveal(self), other)
+        is_builtin = name in ("lt", "gt")  # as Python's `max` and `min` ask
+        return compare(self.tape.answer(self, ("max", "min"), other) if is_builtin else self.tape.reveal(self), other)
 
     return method
 

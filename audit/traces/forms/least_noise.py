@@ -26,7 +26,7 @@ ROUNDED, _UNSEEN = 1e-9, 1e-12
 #: So many units in the last place are rounding: as a share of a number.
 ULPS = 64 * float(np.finfo(float).eps)
 #: Rounding that is no more than this share of the noise beside it says nothing of it.
-_SMALL = 1e-6
+_SMALL_ROUNDING = 1e-6
 #: Singular values below this share of the largest are 0 but for rounding; and so are parts of a solution.
 _RANK, _DUST = 1e-13, 1e-11
 #: The most numbers of a matrix that is solved.
@@ -66,8 +66,8 @@ class Row:
     @property
     def moved(self) -> float:
         """By how much the shift moves: 0 where both are the same, numbers or not."""
-        same = self.left == self.right or (math.isnan(self.left) and math.isnan(self.right))
-        gap = 0.0 if same else self.right - self.left
+        is_same = self.left == self.right or (math.isnan(self.left) and math.isnan(self.right))
+        gap = 0.0 if is_same else self.right - self.left
         return math.inf if math.isnan(gap) else gap
 
 
@@ -106,52 +106,52 @@ def explained(rows: Sequence[Row], laws: Sequence[Law], operations: int = 1) -> 
         How many sums and products rounded: each by no more than `ULPS` of the largest number.
     """
     level: dict[int, float] = {}
-    moved: dict[int, float] = {}
+    moves: dict[int, float] = {}
     first: tuple[int, float] | None = None
     rounded: list[float] = []
     largest = max((row.size for row in rows if math.isfinite(row.size)), default=0.0)
     for part in _parts(rows):
-        own = [rows[place] for place in part]
-        if not all(map(math.isfinite, (number for row in own for number in (row.size, *row.factors.values())))):
-            moved.update(_infinite(own))
+        part_rows = [rows[place] for place in part]
+        if not all(map(math.isfinite, (number for row in part_rows for number in (row.size, *row.factors.values())))):
+            moves.update(_infinite(part_rows))
             continue
-        if len(own) == len(own[0].factors) == 1 and all(own[0].factors.values()):
-            ((key, factor),) = own[0].factors.items()
-            level[key], moved[key] = own[0].left / factor, own[0].moved / factor
+        if len(part_rows) == len(part_rows[0].factors) == 1 and all(part_rows[0].factors.values()):
+            ((key, factor),) = part_rows[0].factors.items()
+            level[key], moves[key] = part_rows[0].left / factor, part_rows[0].moved / factor
             continue
-        some = _Part.of(own, laws, operations, largest)
-        wrong = some.first_unexplained()
-        if wrong is not None:
-            found = (part[wrong[0]], wrong[1])
-            first = found if first is None or found < first else first
+        system = _Part.of(part_rows, laws, operations, largest)
+        failure = system.first_unexplained()
+        if failure is not None:
+            candidate = (part[failure[0]], failure[1])
+            first = candidate if first is None or candidate < first else first
             continue
-        if some.is_rounded:
-            rounded.append(some.size)
-        level.update(zip(some.keys, some.solved(np.array([row.left for row in own])).tolist(), strict=True))
-        moved.update(zip(some.keys, some.least().tolist(), strict=True))
+        if system.is_rounded:
+            rounded.append(system.size)
+        level.update(zip(system.keys, system.solved(np.array([row.left for row in part_rows])).tolist(), strict=True))
+        moves.update(zip(system.keys, system.least().tolist(), strict=True))
     place, rest = first or (None, 0.0)
-    return Explained(level, moved, place, rest, max(rounded, default=None))
+    return Explained(level, moves, place, rest, max(rounded, default=None))
 
 
-def in_span(rows: Sequence[Row], others: Sequence[Row]) -> bool:
+def in_span(rows: Sequence[Row], spanning: Sequence[Row]) -> bool:
     """Tell whether rows are combinations of others."""
-    both = [*others, *rows]
-    keys = sorted({key for row in both for key in row.factors})
+    all_rows = [*spanning, *rows]
+    keys = sorted({key for row in all_rows for key in row.factors})
     if not keys:
         return True
-    if len(both) * len(keys) > _MOST_CELLS:
+    if len(all_rows) * len(keys) > _MOST_CELLS:
         return False
-    matrix = _matrix(both, keys, np.ones(len(keys)))
-    ranks = [_Factored.of(part).values.size for part in (matrix, matrix[: len(others)])]
+    matrix = _matrix(all_rows, keys, np.ones(len(keys)))
+    ranks = [_Factored.of(part).values.size for part in (matrix, matrix[: len(spanning)])]
     return ranks[0] == ranks[1]
 
 
-def combination(row: Row, others: Sequence[Row]) -> dict[int, float]:
+def combination(row: Row, spanning: Sequence[Row]) -> dict[int, float]:
     """Return factors of other rows, few of them, that make up the noise of a row; none where nothing does."""
-    keys = sorted({key for one in (row, *others) for key in one.factors})
-    if not others or len(others) * len(keys) > _MOST_CELLS:
+    keys = sorted({key for each_row in (row, *spanning) for key in each_row.factors})
+    if not spanning or len(spanning) * len(keys) > _MOST_CELLS:
         return {}
-    columns, right = (_factors(some, keys).T for some in (others, [row]))
+    columns, right = (_factors(some_rows, keys).T for some_rows in (spanning, [row]))
     factors = _least_sum(_Factored.of(columns), right[:, 0])
     if np.abs(columns @ factors - right[:, 0]).max(initial=0.0) > ROUNDED * np.abs(right).max(initial=0.0):
         return {}
@@ -168,8 +168,8 @@ def _parts(rows: Sequence[Row]) -> list[list[int]]:
         return key
 
     for row in rows:
-        first, *others = row.factors or [-1]
-        for key in others:
+        first, *more_keys = row.factors or [-1]
+        for key in more_keys:
             parent[root(key)] = root(first)
     parts: dict[int, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
@@ -269,7 +269,7 @@ class _Part:
             return False
         if not self.keys:
             return not self._explains(np.zeros(0), ULPS * max(abs(self.rows[0].left), abs(self.rows[0].right)))
-        loud = self.rounding > _SMALL * float(self.lengths.min())
+        loud = self.rounding > _SMALL_ROUNDING * float(self.lengths.min())
         return loud or not self._explains(self.whole.solved(self.right), self.rounding)
 
     def first_unexplained(self) -> tuple[int, float] | None:
@@ -279,8 +279,8 @@ class _Part:
         low, high = 0, len(self.rows)
         while high - low > 1:  # the first `low` rows are explained
             middle = (low + high) // 2
-            some = _Factored.of(self.matrix[:middle]).solved(self.right[:middle])
-            low, high = (middle, high) if self._explains(some, self.unsure, middle) else (low, middle)
+            solution = _Factored.of(self.matrix[:middle]).solved(self.right[:middle])
+            low, high = (middle, high) if self._explains(solution, self.unsure, middle) else (low, middle)
         before = _Factored.of(self.matrix[:low]).solved(self.right[:low])
         return low, float(self.moved[low] - self.matrix[low] @ before * self.lengths[low])
 
@@ -300,11 +300,11 @@ class _Part:
         return _cleaned(self._of_kinds()) * self.scales
 
     def _of_kinds(self) -> Floats:
-        for of_kind, least in ((self.laplace, _least_sum), (~self.laplace, _least_squares)):
+        for of_kind, solve in ((self.laplace, _least_sum), (~self.laplace, _least_squares)):
             if of_kind.any():
                 part = self.whole if of_kind.all() else _Factored.of(self.matrix[:, of_kind])
                 solution = np.zeros(len(self.keys))
-                solution[of_kind] = least(part, self.right)
+                solution[of_kind] = solve(part, self.right)
                 if self._explains(solution, max(self.rounding, _DUST * float(np.abs(self.moved).max()))):
                     return solution
         return self.whole.solved(self.right)
@@ -322,8 +322,8 @@ class _Factored:
     @classmethod
     def of(cls, matrix: Floats) -> _Factored:
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
-        kept = int((values > _RANK * values.max(initial=0.0)).sum())
-        return cls(matrix, left[:, :kept], values[:kept], right[:kept])
+        rank = int((values > _RANK * values.max(initial=0.0)).sum())
+        return cls(matrix, left[:, :rank], values[:rank], right[:rank])
 
     @property
     def is_regular(self) -> bool:
@@ -352,19 +352,19 @@ def _least_squares(part: _Factored, right: Floats) -> Floats:
 
 def _least_sum(part: _Factored, right: Floats) -> Floats:
     """Return the solution with the least sum of sizes: by linear programming, where there are several."""
-    own = part.solved(right)
+    least_squares = part.solved(right)
     if part.is_regular:
-        return own
+        return least_squares
     from scipy.optimize import linprog  # slow to load, and few need it
 
     matrix = part.matrix
     sides = np.hstack([matrix, -matrix])
-    found = linprog(np.ones(sides.shape[1]), A_eq=sides, b_eq=matrix @ own, method="highs-ds")
-    if found.x is None:
-        return own
-    positive, negative = np.split(found.x, 2)
-    chosen = np.abs(positive - negative) > _DUST * np.abs(own).max()
-    better = np.zeros_like(own)
-    better[chosen] = _Factored.of(matrix[:, chosen]).solved(right)  # the programme's tolerance leaves out digits
-    exact = np.allclose(matrix @ better, matrix @ own, rtol=0.0, atol=1e-12 * np.abs(right).max())
-    return better if exact and np.abs(better).sum() < np.abs(own).sum() else own
+    program = linprog(np.ones(sides.shape[1]), A_eq=sides, b_eq=matrix @ least_squares, method="highs-ds")
+    if program.x is None:
+        return least_squares
+    positive, negative = np.split(program.x, 2)
+    support = np.abs(positive - negative) > _DUST * np.abs(least_squares).max()
+    better = np.zeros_like(least_squares)
+    better[support] = _Factored.of(matrix[:, support]).solved(right)  # the programme's tolerance leaves out digits
+    exact = np.allclose(matrix @ better, matrix @ least_squares, rtol=0.0, atol=1e-12 * np.abs(right).max())
+    return better if exact and np.abs(better).sum() < np.abs(least_squares).sum() else least_squares

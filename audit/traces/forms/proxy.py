@@ -133,9 +133,9 @@ def _functions(target: Any, depth: int) -> Iterator[FunctionType]:
         return
     kind = target if isinstance(target, type) else type(target)
     yield from (function for function in vars(kind).values() if isinstance(function, FunctionType))
-    for held in list(vars(target).values()):
-        if callable(held) or hasattr(held, "act"):
-            yield from _functions(held, depth - 1)
+    for attribute in list(vars(target).values()):
+        if callable(attribute) or hasattr(attribute, "act"):
+            yield from _functions(attribute, depth - 1)
 
 
 @contextmanager
@@ -157,7 +157,7 @@ def numpy_proxy(target: object) -> Iterator[None]:
 @contextmanager
 def exceptions_heard(hear: Callable[[FrameType], None]) -> Iterator[None]:
     """Call a function with every frame of the code under audit that an exception passes, caught there or not."""
-    own: dict[CodeType, bool] = {}
+    is_target: dict[CodeType, bool] = {}
 
     def in_frame(frame: FrameType, event: str, arg: Any) -> Any:
         if event == "exception" and not issubclass(arg[0], StopIteration):
@@ -166,9 +166,9 @@ def exceptions_heard(hear: Callable[[FrameType], None]) -> Iterator[None]:
 
     def on_call(frame: FrameType, event: str, arg: Any) -> Any:
         code = frame.f_code
-        if code not in own:
-            own[code] = not (of_library(frame) or of_package(str(frame.f_globals.get("__name__", ""))))
-        if not own[code]:
+        if code not in is_target:
+            is_target[code] = not (of_library(frame) or of_package(str(frame.f_globals.get("__name__", ""))))
+        if not is_target[code]:
             return None
         frame.f_trace_lines = False
         return in_frame

@@ -17,7 +17,7 @@ from ....learners.blame import of_package
 #: Functions of one number, and those of a number and literals.
 _OF_NUMBER, _OF_LITERALS = frozenset({"float", "int", "round"}), frozenset({"max", "min"})
 #: Comprehensions have frames of their own before Python 3.12.
-_INSIDE = frozenset({"<listcomp>", "<dictcomp>"})
+_COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>"})
 _Span = tuple[int | None, int | None, int | None, int | None]
 #: The name of a call, and the literals beside its number.
 _Call = tuple[str, tuple[float, ...]]
@@ -26,7 +26,7 @@ _Call = tuple[str, tuple[float, ...]]
 def is_returned(frame: FrameType | None, names: tuple[str, ...], other: object) -> bool:
     """Tell whether a builtin of one of these names, of a number and literals, is what a frame returns right now."""
     outer = frame
-    while outer is not None and outer.f_code.co_name in _INSIDE:
+    while outer is not None and outer.f_code.co_name in _COMPREHENSIONS:
         outer = outer.f_back
     if frame is None or outer is None or outer.f_back is None:
         return False
@@ -35,7 +35,9 @@ def is_returned(frame: FrameType | None, names: tuple[str, ...], other: object) 
     spans = list(frame.f_code.co_positions())
     source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     name, literals = _returned_calls(source).get(spans[frame.f_lasti // 2], ("", ()))
-    if name not in names or any(name in own for own in (frame.f_locals, outer.f_locals, frame.f_globals)):
+    if name not in names or any(
+        name in names_in_scope for names_in_scope in (frame.f_locals, outer.f_locals, frame.f_globals)
+    ):
         return False
     if frame.f_builtins.get(name) is not getattr(builtins, name):
         return False

@@ -40,7 +40,7 @@ _WARNING: frozenset[Callable[..., Any]] = frozenset(
     }
 )
 #: What else than arrays they take by name.
-_NAMED = frozenset({"axis", "keepdims", "decimals", "a_min", "a_max", "min", "max", "ddof"})
+_KEYWORDS = frozenset({"axis", "keepdims", "decimals", "a_min", "a_max", "min", "max", "ddof"})
 _MOST_POWER = 8
 
 
@@ -52,7 +52,7 @@ def is_trusted(function: Callable[..., Any], args: list[Any], kwargs: dict[str, 
     quiet : object
         What `warning_state` was when the code under audit began.
     """
-    if function not in _SILENT | _WARNING or not _NAMED.issuperset(kwargs):
+    if function not in _SILENT | _WARNING or not _KEYWORDS.issuperset(kwargs):
         return False
     if function is np.linalg.norm and (len(args) > 1 or not {"axis", "keepdims"}.issuperset(kwargs)):
         return False  # of other orders some are of singular values
@@ -73,8 +73,8 @@ def shape_of(function: Callable[..., Any], args: list[Any], kwargs: dict[str, An
     """Return the shape of a function's floats, given ones in place of forms; None where it gives anything else."""
     try:
         with np.errstate(all="ignore"):
-            made = function(*args, **kwargs)
+            result = function(*args, **kwargs)
     except Exception:
         return None
-    is_array = type(made) is np.ndarray
-    return np.shape(made) if (is_array or type(made) is np.float64) and made.dtype == np.float64 else None
+    is_array = type(result) is np.ndarray
+    return np.shape(result) if (is_array or type(result) is np.float64) and result.dtype == np.float64 else None
