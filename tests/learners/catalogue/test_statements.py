@@ -210,7 +210,7 @@ def test_the_headline_counts_one_kind_of_claim_and_names_the_others_beside_it(cl
 )
 def test_the_headline_of_what_survived_says_what_was_not_tested(untested, words):
     """The page of a plan whose every audit caught nothing had the headline of one that was tested."""
-    audited = [{**claim("SURVIVED", None), "untested": hollow} for hollow in untested]
+    audited = [{**claim("UNDERPOWERED" if hollow else "SURVIVED", None), "untested": hollow} for hollow in untested]
     assert headline_words({"claims": audited}) == words
 
 

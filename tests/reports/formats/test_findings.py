@@ -38,7 +38,7 @@ def claim(epsilon=1.0, **more):
 def record(claims=(), findings=(), errors=()):
     return {
         "schema": 1, "claims": list(claims), "errors": list(errors), "baseline": {"findings": list(findings)},
-        "created": "2026-01-01T00:00:00+00:00", "overclaim": "0.1.0", "seed": 0, "alpha": 0.01, "command": "overclaim",
+        "created": "2026-01-01T00:00:00+00:00", "overclaim": "0.2.0", "seed": 0, "alpha": 0.01, "command": "overclaim",
     }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from jsonschema import Draft7Validator, FormatChecker
 
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.targets import source_place
+from overclaim.audit.verdicts.blind_spot import HIDDEN, LOW_POWER
 from overclaim.learners import Threshold
 from overclaim.learners.scalar import Scalar
 from overclaim.reports.command_line.running import decide_together
@@ -204,6 +205,8 @@ def test_sarif_points_to_the_learner(record):
 @pytest.mark.parametrize("allowed", [False, True])
 def test_an_untested_claim_is_said_by_every_format(record, spot, why, allowed):
     claim = next(c for c in record["claims"] if c["verdict"] == "SURVIVED")
+    hidden = spot is None or spot.get("true_to") == spot["tried"]
+    claim |= {"verdict": "UNDERPOWERED", "reason": HIDDEN if hidden else LOW_POWER}
     claim |= {"expected": None, "untested": True, "untested_allowed": allowed, "blind_spot": spot}
     record["claims"], record["errors"] = [claim], []
     results = check_sarif(sarif(record))["runs"][0]["results"]
@@ -316,7 +319,7 @@ def foreign(text):
         "schema": 1, "claims": [claim, {**claim, "where": {"file": f"/{text}", "line": 1}}],
         "errors": [{"kind": "crashed", "name": f"{text}.py:X", "message": text, "replay": text}],
         "baseline": {"findings": [{"kind": "worse", "name": text, "message": text}]},
-        "created": "2026-01-01T00:00:00+00:00", "overclaim": "0.1.0", "seed": 0, "alpha": 0.01, "command": text,
+        "created": "2026-01-01T00:00:00+00:00", "overclaim": "0.2.0", "seed": 0, "alpha": 0.01, "command": text,
     }  # fmt: skip
 
 

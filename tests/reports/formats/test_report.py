@@ -495,17 +495,12 @@ def test_a_figure_says_how_often_a_perfect_attack_would_decide(seen):
 
 
 def test_who_is_untested_is_counted_as_underpowered(record):
-    """A record of before version 0.2 says SURVIVED of it, and the reports say what is true."""
     claim = next(c for c in record["claims"] if c["verdict"] == "SURVIVED")
     low = {"verdict": "UNDERPOWERED", "reason": "low power", "untested": True}
     record["claims"] = [claim | low, claim, claim | {"verdict": "UNDERPOWERED", "reason": "too few runs"}]
     assert "1 survived, 2 underpowered" in click.unstyle(run_lines(record))
     assert "| ? underpowered (low power) |" in markdown(record)
     assert "| ? underpowered (too few runs) |" in markdown(record)
-    old = {"blind_spot": {"factor": None, "tried": 100.0, "missed": 100.0}, "untested": True}
-    record["claims"] = [claim | old, claim, claim | {"verdict": "UNDERPOWERED"}]
-    assert "1 survived, 2 underpowered" in markdown(record)
-    assert "| ? underpowered (low power) |" in markdown(record)
     assert "<small>too few runs</small>" in render(record)
 
 
