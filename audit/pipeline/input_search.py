@@ -11,7 +11,6 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
@@ -21,11 +20,10 @@ from ...mechanisms.draws import Draws, Stage
 from ..encoding.places import scalars
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
-from ..play.data import DataPair, from_json, to_json
+from ..play.data import DataPair, to_json
 from ..play.mechanism_runs import RefusedInputError, Sample, SlowInputError, outputs_of, run_block
-from ..record_types import SearchedJson
 from ..search.leads import leads
-from ..search.one_sided import OneSided, confirmed, one_sided
+from ..search.one_sided import OneSided, Searched, confirmed, one_sided
 from ..spaces.candidates import Candidate, Drawn, Space
 from ..spaces.related import Related
 from .mechanism_stages import MechanismAudit
@@ -53,59 +51,6 @@ CERTIFIED = 0.25
 EXPECTED = 1.0
 #: The most characters of a message that are kept: of an input it has 200, before what was raised.
 WORDS = 400
-
-
-@dataclass(frozen=True)
-class Searched:
-    """What a search over inputs has found.
-
-    Attributes
-    ----------
-    pair : DataPair
-    index : int
-        Of the pair, the key of its draws.
-    runs : int
-        Spent on all pairs; of data, but for those on which the mechanism raised.
-    tried, refused, slow : int
-        Pairs that were played, and those of them on which the mechanism raised, or took longer than a call may take:
-        they were left out.
-    reason : str
-        What it raised first.
-    one_sided : OneSided, optional
-        A pair on which it raises on one side alone, the clearest.
-    """
-
-    pair: DataPair
-    index: int
-    runs: int
-    tried: int
-    refused: int = 0
-    slow: int = 0
-    reason: str = ""
-    one_sided: OneSided | None = None
-
-    def to_json(self) -> dict[str, object]:
-        """Return the form that a ledger keeps."""
-        sides = {"left": to_json(self.pair.left), "right": to_json(self.pair.right)}
-        return {**sides, "index": self.index, "runs": self.runs, **self.facts()}
-
-    def check(self, name: str, *, falsified: bool) -> None:
-        """Raise LearnerError for a pair on which one side alone raises, unless another pair falsifies the claim."""
-        if self.one_sided is not None and not falsified:
-            raise self.one_sided.error(name)
-
-    def facts(self) -> SearchedJson:
-        """Return what a record says of it."""
-        counts: SearchedJson = {"tried": self.tried, "refused": self.refused, "slow": self.slow}
-        one: SearchedJson = {} if self.one_sided is None else {"one_sided": self.one_sided.to_json()}
-        return {**counts, "reason": self.reason or None, **one}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Searched:
-        """Read the form that a ledger keeps."""
-        pair = DataPair(from_json(data["left"]), from_json(data["right"]))
-        counts = {name: data[name] for name in ("index", "runs", "tried", "refused", "slow")}
-        return cls(pair, **counts, reason=data["reason"] or "", one_sided=OneSided.of_json(data.get("one_sided")))
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from ...learners.scalar import RAISING_CURE
 from ...mechanisms.draws import Draws, Stage
 from ..play.data import DataPair, from_json, shown, to_json
 from ..play.mechanism_runs import RefusedInputError, SlowInputError, outputs_of
-from ..record_types import OneSidedJson
+from ..record_types import OneSidedJson, SearchedJson
 
 #: Runs on each side that confirm a pair, at most; the share of all runs that is; and the most pairs that are tried.
 CONFIRMED, SHARE, MOST_TRIED = 1_000, 1 / 20, 4
@@ -64,6 +64,59 @@ class OneSided:
         if data is None:
             return None
         return cls(**{**data, "left": from_json(data["left"]), "right": from_json(data["right"])})
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search over inputs has found.
+
+    Attributes
+    ----------
+    pair : DataPair
+    index : int
+        Of the pair, the key of its draws.
+    runs : int
+        Spent on all pairs; of data, but for those on which the mechanism raised.
+    tried, refused, slow : int
+        Pairs that were played, and those of them on which the mechanism raised, or took longer than a call may take:
+        they were left out.
+    reason : str
+        What it raised first.
+    one_sided : OneSided, optional
+        A pair on which it raises on one side alone, the clearest.
+    """
+
+    pair: DataPair
+    index: int
+    runs: int
+    tried: int
+    refused: int = 0
+    slow: int = 0
+    reason: str = ""
+    one_sided: OneSided | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the form that a ledger keeps."""
+        sides = {"left": to_json(self.pair.left), "right": to_json(self.pair.right)}
+        return {**sides, "index": self.index, "runs": self.runs, **self.facts()}
+
+    def check(self, name: str, *, falsified: bool) -> None:
+        """Raise LearnerError for a pair on which one side alone raises, unless another pair falsifies the claim."""
+        if self.one_sided is not None and not falsified:
+            raise self.one_sided.error(name)
+
+    def facts(self) -> SearchedJson:
+        """Return what a record says of it."""
+        counts: SearchedJson = {"tried": self.tried, "refused": self.refused, "slow": self.slow}
+        one: SearchedJson = {} if self.one_sided is None else {"one_sided": self.one_sided.to_json()}
+        return {**counts, "reason": self.reason or None, **one}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Searched:
+        """Read the form that a ledger keeps."""
+        pair = DataPair(from_json(data["left"]), from_json(data["right"]))
+        counts = {name: data[name] for name in ("index", "runs", "tried", "refused", "slow")}
+        return cls(pair, **counts, reason=data["reason"] or "", one_sided=OneSided.of_json(data.get("one_sided")))
 
 
 def one_sided(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...mechanisms.claim import NEIGHBOURS, Claim
 from ...mechanisms.relations.relation import neighbours_words
 from ..attacks.protocol import NoEvidence
-from ..record_types import Reason, SearchedJson
+from ..record_types import Reason
 from ..statistics.canary_words import canaries_words
 from ..statistics.digits import confidence_text, exceeds
 from ..statistics.events import Certificate, Counts, Event
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..attacks.protocol import FittedAttack
     from ..play.data import DataPair
     from ..play.pairs import Pair
+    from ..search.one_sided import Searched
     from ..statistics.canary_scores import Roc, ScoresFound
     from .rare import Rare
     from .witness import ShrunkInputs
@@ -113,29 +114,6 @@ def too_few(claim: Claim, runs: int, alpha: float, *, ceiling: float | None = No
     return ceiling <= claim.measure.level
 
 
-class InputSearch(Protocol):
-    """What a search over inputs came to: `pipeline.input_search.Searched`."""
-
-    @property
-    def tried(self) -> int:
-        """Pairs that were played."""
-
-    @property
-    def refused(self) -> int:
-        """Pairs that were left out because the mechanism raised on them."""
-
-    @property
-    def slow(self) -> int:
-        """Pairs that were left out because a call took too long on them."""
-
-    @property
-    def reason(self) -> str:
-        """What the mechanism raised first; empty where it raised on none."""
-
-    def facts(self) -> SearchedJson:
-        """Return what a record says of it."""
-
-
 class OnPair:
     """What is about a pair: of losses in a learner's audit, of inputs in a mechanism's."""
 
@@ -188,7 +166,7 @@ class Result(OnPair):
         What the audit catches on weaker targets, where it survived and that was asked for.
     exact : float or None
         The exact level of what is claimed on the pair, where the claim survived and a law tells it.
-    searched : InputSearch or None
+    searched : Searched or None
         How many pairs of inputs were tried, where a strategy of them was searched.
     shrunk : ShrunkInputs or None
         The smallest inputs that were certified, where searched inputs falsified and that was asked for; the witness
@@ -247,7 +225,7 @@ class Result(OnPair):
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
     blind_spot: BlindSpot | None = None
     exact: float | None = None
-    searched: InputSearch | None = None
+    searched: Searched | None = None
     shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
     event_in_words: str = ""
