@@ -18,8 +18,6 @@ from ..errors import hinted
 from .claim import Claim
 from .statement import Statement
 
-#: Of a library's claim: what its documentation says, or what we read where it says nothing of the relation.
-STANDINGS = ("documented", "reading")
 #: `mechanism(data, rng)`.
 Mechanism = Callable[..., object]
 #: From `hypothesis.strategies`, which is imported when something is drawn, to a strategy of data.

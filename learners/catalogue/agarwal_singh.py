@@ -82,67 +82,40 @@ def ftrl_cube(setting: Setting, *, eta: float | None = None, whole: bool = False
     return Ftrl(domain=Cube(n), rounds=t, eta=eta, noise=node_noise(setting, whole))
 
 
-def ftpl(setting: Setting, domain: Minimiser, noise_delta: float | None, theorem: str, base: str, whole: bool) -> Ftpl:
-    """Return FTPL over a domain: sigma of Theorem 3.5, or the least that Theorem A.1 allows.
-
-    Corrected, sigma is the least that (epsilon, delta) needs: the L2 diameter of the losses times the root of the
-    nodes that hold a round, before the last prefix or in the `whole` sequence; but never less than low regret wants.
-    """
-    t, n, delta = setting.rounds, setting.arms, setting.delta if noise_delta is None else noise_delta
-    epsilon = setting.epsilon
-    if noise_delta is not None and not 0 < noise_delta < 1:
-        raise must_be("noise_delta", "in (0, 1)", noise_delta)
-    if theorem not in ("3.5", "A.1"):
-        raise must_be("theorem", "3.5 or A.1", theorem)
-    if theorem == "3.5":
-        sigma = published_sigma(dim=n, norm=l2_norm(setting), rounds=t, epsilon=epsilon, delta=delta, base=base)
-    else:
-        sigma = least_sigma(size=l2_norm(setting), rounds=t, epsilon=epsilon, delta=delta, base=base)
-    if not setting.published and sigma > 0:
-        sensitivity = l2_norm(setting) * setting.range * math.sqrt(reached(setting, whole))
-        exact_sigma = gaussian_sigma(sensitivity=sensitivity, epsilon=setting.epsilon, delta=delta)
-        sigma = max(exact_sigma, regret_sigma(rounds=t, dim=n, norm=l2_norm(setting)))
-    return Ftpl(domain=domain, rounds=t, noise=Gaussian(sigma))
-
-
-def ftpl_simplex(
-    setting: Setting,
-    *,
-    noise_delta: float | None = None,
-    theorem: str = "3.5",
-    base: str = "mixed",
-    whole: bool = False,
-) -> Ftpl:
-    """Return FTPL over experts.
+def ftpl_over(domain: Callable[[int], Minimiser]) -> Callable[..., Ftpl]:
+    """Return what builds FTPL over a domain: sigma of Theorem 3.5, or the least that Theorem A.1 allows.
 
     `noise_delta` calibrates the noise where the claim's delta is another, such as 0; `theorem` is whose sigma it is,
     3.5 or A.1; `base` is how the logarithms are read (`BASES`); `whole` is what the corrected noise pays for.
+    Corrected, sigma is the least that (epsilon, delta) needs: the L2 diameter of the losses times the root of the
+    nodes that hold a round, before the last prefix or in the `whole` sequence; but never less than low regret wants.
     """
-    return ftpl(setting, Simplex(setting.arms), noise_delta, theorem, base, whole)
 
+    def ftpl(
+        setting: Setting,
+        *,
+        noise_delta: float | None = None,
+        theorem: str = "3.5",
+        base: str = "mixed",
+        whole: bool = False,
+    ) -> Ftpl:
+        t, n, delta = setting.rounds, setting.arms, setting.delta if noise_delta is None else noise_delta
+        epsilon = setting.epsilon
+        if noise_delta is not None and not 0 < noise_delta < 1:
+            raise must_be("noise_delta", "in (0, 1)", noise_delta)
+        if theorem not in ("3.5", "A.1"):
+            raise must_be("theorem", "3.5 or A.1", theorem)
+        if theorem == "3.5":
+            sigma = published_sigma(dim=n, norm=l2_norm(setting), rounds=t, epsilon=epsilon, delta=delta, base=base)
+        else:
+            sigma = least_sigma(size=l2_norm(setting), rounds=t, epsilon=epsilon, delta=delta, base=base)
+        if not setting.published and sigma > 0:
+            sensitivity = l2_norm(setting) * setting.range * math.sqrt(reached(setting, whole))
+            exact_sigma = gaussian_sigma(sensitivity=sensitivity, epsilon=setting.epsilon, delta=delta)
+            sigma = max(exact_sigma, regret_sigma(rounds=t, dim=n, norm=l2_norm(setting)))
+        return Ftpl(domain=domain(n), rounds=t, noise=Gaussian(sigma))
 
-def ftpl_ball(
-    setting: Setting,
-    *,
-    noise_delta: float | None = None,
-    theorem: str = "3.5",
-    base: str = "mixed",
-    whole: bool = False,
-) -> Ftpl:
-    """Return FTPL over the L2 ball, which plays unit vectors; parameters as in `ftpl_simplex`."""
-    return ftpl(setting, Ball(setting.arms), noise_delta, theorem, base, whole)
-
-
-def ftpl_cube(
-    setting: Setting,
-    *,
-    noise_delta: float | None = None,
-    theorem: str = "3.5",
-    base: str = "mixed",
-    whole: bool = False,
-) -> Ftpl:
-    """Return FTPL over the cube, which plays sign vectors; parameters as in `ftpl_simplex`."""
-    return ftpl(setting, Cube(setting.arms), noise_delta, theorem, base, whole)
+    return ftpl
 
 
 def reduction(setting: Setting, inner: Learner, bound: float = 1.0) -> BanditReduction:
@@ -329,7 +302,7 @@ ENTRIES = (
         name="agarwal-singh/ftpl-simplex",
         summary="follow the perturbed leader over experts, Gaussian tree",
         source=THEOREM_A_1,
-        build=ftpl_simplex,
+        build=ftpl_over(Simplex),
         rounds=4,
         delta=1e-2,
         losses="symmetric",
@@ -355,7 +328,7 @@ ENTRIES = (
         name="agarwal-singh/ftpl-ball",
         summary="follow the perturbed leader over the L2 ball, Gaussian tree",
         source=THEOREM_A_1,
-        build=ftpl_ball,
+        build=ftpl_over(Ball),
         rounds=4,
         delta=1e-2,
         losses="l2-ball",
@@ -367,7 +340,7 @@ ENTRIES = (
         name="agarwal-singh/ftpl-cube",
         summary="follow the perturbed leader over the cube, Gaussian tree",
         source=THEOREM_A_1,
-        build=ftpl_cube,
+        build=ftpl_over(Cube),
         rounds=4,
         delta=1e-2,
         losses="l1-ball",

@@ -9,9 +9,6 @@ from . import dpmm, jax_privacy, mabwiser, opacus, opendp, pipeline_dp, pydp, ri
 from .diffprivlib import mechanisms, models, tools
 from .smartnoise import sql, synth
 
-#: What the names of entries begin with.
-PREFIX = "libraries/"
-
 
 @cache
 def library_entries() -> dict[str, LibraryEntry]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...claim import Claim
 from ...library_entry import Finding, LibraryEntry, Mechanism, Near, Strategy, quietly
-from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
+from .package import LIBRARY, NONE_FOUND, ONE, hundredths, library_entry, random_state
 
 _APPROXIMATE = Claim(epsilon=1.0, delta=0.01)
 
@@ -202,30 +202,25 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
 def _mechanisms() -> Iterator[LibraryEntry]:
     for name, options, claim, data, near, said in _MECHANISMS:
         rounded = name == "Geometric"
-        yield LibraryEntry(
-            package=LIBRARY,
+        yield library_entry(
             what=name,
             claim=claim,
             quotation=said,
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=data,
             build=_mechanism(name, **options),
-            weakened_by=None,
             relations=("replace",),
             near=near,
             finding=_ROUNDED if rounded else None,
             false_under=("replace",) if rounded else (),
         )
     for name in ("Exponential", "PermuteAndFlip"):
-        yield LibraryEntry(
-            package=LIBRARY,
+        yield library_entry(
             what=name,
-            claim=ONE,
             quotation="mechanism for achieving differential privacy on candidate selection",
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=_utilities,
             build=_chosen(name),
-            weakened_by=None,
             relations=("replace",),
             near=_beside_utilities,
         )
@@ -284,15 +279,12 @@ _OF_DATA: tuple[tuple[str, Callable[[], Mechanism], Strategy, str], ...] = (
 
 def _of_data() -> Iterator[LibraryEntry]:
     for name, build, data, said in _OF_DATA:
-        yield LibraryEntry(
-            package=LIBRARY,
+        yield library_entry(
             what=name,
-            claim=ONE,
             quotation=said,
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=data,
             build=build,
-            weakened_by=None,
             relations=("replace",) if name == "Vector" else ("replace", "add-remove"),
         )
 

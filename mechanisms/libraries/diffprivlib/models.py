@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from ...library_entry import Finding, LibraryEntry, Mechanism, Strategy
-from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, accounted_alone, hundredths, random_state
+from .package import LIBRARY, NONE_FOUND, TRACKER, accounted_alone, hundredths, library_entry, random_state
 
 
 def _rows(features: int, values: Strategy, labels: Strategy, least: int = 2, most: int = 5) -> Strategy:
@@ -229,45 +229,36 @@ _UNDER: dict[str, tuple[str, ...]] = {
 
 def _models() -> Iterator[LibraryEntry]:
     for what, model, attributes, options, data, said, finding in _MODELS:
-        yield LibraryEntry(
-            package=LIBRARY,
+        yield library_entry(
             what=what,
-            claim=ONE,
             quotation=said,
             where=f"documentation of diffprivlib.models.{model}",
             strategy=data,
             build=_model(model, attributes, **options),
             # Of one class alone its logistic regression raises: so an exception tells the labels.
             allowed=_both_classes if what.endswith("both-classes") or model == "LogisticRegression" else None,
-            weakened_by=None,
             runs=_RUNS.get(what, LibraryEntry.runs),
             call_limit=_LIMITS.get(what),
             finding=finding,
             false_under=_UNDER.get(what, ()),
         )
-    yield LibraryEntry(
-        package=LIBRARY,
+    yield library_entry(
         what="LogisticRegression-decisions",
-        claim=ONE,
         quotation="Logistic Regression (aka logit, MaxEnt) classifier with differential privacy.",
         where="documentation of diffprivlib.models.LogisticRegression",
         strategy=_rows(1, _signs, _classes, most=3),
         build=_decisions,
         allowed=_both_classes,
-        weakened_by=None,
         finding=_INTERCEPT,
         false_under=LibraryEntry.relations,
     )
     for name, options, said in _FORESTS:
-        yield LibraryEntry(
-            package=LIBRARY,
+        yield library_entry(
             what=name,
-            claim=ONE,
             quotation=said,
             where=f"documentation of diffprivlib.models.{name}",
             strategy=_rows(1, hundredths, _classes, least=1),
             build=_forest(name, **options),
-            weakened_by=None,
             runs=_RUNS.get(name, 4000),
             finding=_LABELS,
             false_under=("replace",),

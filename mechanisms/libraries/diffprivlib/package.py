@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ...claim import Claim
 from ...faults import FaultyGenerator, FaultyState
-from ...library_entry import Library, Mechanism, quietly
+from ...library_entry import Library, LibraryEntry, Mechanism, quietly
 
 LIBRARY = Library(
     name="diffprivlib",
@@ -20,6 +21,7 @@ LIBRARY = Library(
 )
 TRACKER = "https://github.com/IBM/differential-privacy-library/issues"
 ONE = Claim(epsilon=1.0)
+library_entry = partial(LibraryEntry, package=LIBRARY, claim=ONE, weakened_by=None)
 NONE_FOUND = "nothing was found in their tracker."
 
 

@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from ...library_entry import Finding, LibraryEntry, Mechanism, Strategy
-from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, accounted_alone, hundredths, random_state
+from .package import LIBRARY, NONE_FOUND, TRACKER, accounted_alone, hundredths, library_entry, random_state
 
 
 def _unit(st: ModuleType) -> object:
@@ -224,16 +224,13 @@ _TOOL_FINDINGS: dict[str, tuple[Finding, tuple[str, ...]]] = {
 def _tools() -> Iterator[LibraryEntry]:
     for name, more, options, data, said in _TOOLS:
         finding, under = _TOOL_FINDINGS.get(name, (None, ()))
-        yield LibraryEntry(
-            package=LIBRARY,
+        yield library_entry(
             what=name,
-            claim=ONE,
             quotation=said,
             where=f"documentation of diffprivlib.tools.{name}",
             strategy=data,
             allowed=_has_number if data is _with_missing else None,
             build=_tool(name, *more, **options),
-            weakened_by=None,
             runs=LibraryEntry.runs if "replace" in under else 10_000,
             finding=finding,
             false_under=under,
@@ -251,15 +248,12 @@ def _options() -> Iterator[LibraryEntry]:
         ("nanstd-columns", by_column["nanstd"], _columns, _SLICES, _ALL_MISSING, both),
         ("nansum-columns", by_column["nansum"], _columns, _SUMS, None, ("replace",)),
     ):
-        yield LibraryEntry(
-            package=LIBRARY,
+        yield library_entry(
             what=what,
-            claim=ONE,
             quotation=said,
             where=f"documentation of diffprivlib.tools.{what.partition('-')[0]}, of the option",
             strategy=data,
             build=build,
-            weakened_by=None,
             runs=10_000,
             finding=finding,
             relations=relations,

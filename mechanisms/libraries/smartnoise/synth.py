@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -109,57 +110,47 @@ _SUPPORT = Finding(
     upstream=f"{TRACKER}/473, closed, asks about the edges of the bins; an author answered that MWEM is meant for categories that are given.",
 )
 
+_entry = partial(LibraryEntry, package=LIBRARY, claim=Claim(epsilon=1.0), weakened_by="epsilon")
+
 ENTRIES: tuple[LibraryEntry, ...] = (
-    LibraryEntry(
-        package=LIBRARY,
+    _entry(
         what="StandardScaler",
-        claim=Claim(epsilon=1.0),
         quotation="Some privacy budget is always used to estimate the mean and variance.",
         where="documentation of snsynth.transform.standard.StandardScaler",
         strategy=lambda st: st.lists(st.integers(0, 100).map(lambda percent: percent / 100), min_size=2, max_size=5),
         build=_scaled,
-        weakened_by="epsilon",
         os_random=True,
         runs=300,  # 0.1 s each
         finding=_SCALE,
         false_under=LibraryEntry.relations,
     ),
-    LibraryEntry(
-        package=LIBRARY,
+    _entry(
         what="MinMaxTransformer",
-        claim=Claim(epsilon=1.0),
         quotation="The privacy budget to use to infer bounds, if none provided.",
         where="documentation of snsynth.transform.minmax.MinMaxTransformer, epsilon",
         strategy=lambda st: st.integers(1, 24),
         build=_inferred,
-        weakened_by="epsilon",
         relations=("replace",),
         near=lambda count: [count - 1, count + 1],
         os_random=True,
         runs=2000,
     ),
-    LibraryEntry(
-        package=LIBRARY,
+    _entry(
         what="DPcovariance",
-        claim=Claim(epsilon=1.0),
         quotation="differentially privately released covariance matrix that will be used to make the linear regression",
         where="documentation of snsynth.models.dp_covariance.cov_method_lin_reg, release",
         strategy=_records,
         build=_covariances,
-        weakened_by="epsilon",
         runs=2000,
         finding=_ORDER,
         false_under=LibraryEntry.relations,
     ),
-    LibraryEntry(
-        package=LIBRARY,
+    _entry(
         what="MWEMSynthesizer",
-        claim=Claim(epsilon=1.0),
         quotation="N-Dimensional numpy implementation of MWEM.",
         where="documentation of snsynth.mwem.MWEMSynthesizer, whose epsilon is the privacy budget",
         strategy=lambda st: st.lists(st.integers(0, 2), min_size=8, max_size=12),
         build=_mwem,
-        weakened_by="epsilon",
         os_random=True,
         runs=1000,
         finding=_SUPPORT,
