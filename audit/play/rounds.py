@@ -21,7 +21,7 @@ from ...learners.problems.losses import Family, Loss, check_lipschitz, loss_set
 from ...mechanisms.relations import Relation, RelationError
 from ...mechanisms.relations.canonical import Canonical
 from ...mechanisms.relations.of_users import OfUser
-from ...mechanisms.relations.records import Choose
+from ...mechanisms.relations.records import Choose, Parts
 from .data import key_of, to_json
 from .pairs import Pair, fixed_loss, lengths_of, unlike
 
@@ -203,16 +203,12 @@ class Game:
             check_lipschitz(loss, self.radius)
 
 
-class RoundParts:
-    """What a round is made of, as relations ask: `mechanisms.relations.records.Parts`."""
+class RoundParts(Parts):
+    """What a round is made of: it is replaced whole, and whose it is stays."""
 
     def replaced(self, record: Round, other: Round) -> Round:
         """Return a round with all of another's data; whose it is stays."""
         return self._with(record, losses_of(other), other if isinstance(other, dict) and "losses" in other else {})
-
-    def with_user_of(self, record: Round, other: Round) -> Round:
-        """Return a round with all of another's data; whose it is stays."""
-        return self.replaced(record, other)
 
     def with_losses(self, record: Round, other: Round) -> Round:
         """Return a round with the losses of another, unless these are of other arms."""
@@ -231,14 +227,6 @@ class RoundParts:
     def losses_of(self, record: Round) -> Round:
         """Return the losses of a round."""
         return losses_of(record)
-
-    def features_of(self, record: Round) -> int:
-        """Return one: a round is replaced whole."""
-        return 1
-
-    def with_feature(self, record: Round, feature: int, other: Round) -> Round:
-        """Return the other round."""
-        return self.replaced(record, other)
 
     @staticmethod
     def _with(record: Round, losses: Round, parts: dict[str, Any] | None = None) -> Round:

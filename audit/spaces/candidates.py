@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,27 +62,34 @@ class Candidate:
         return sum(side.size for side in sides), len(records), len(text), sum(map(ord, text))
 
 
-class Space(Protocol):
-    """Where pairs come from."""
+class Space(ABC):
+    """Where pairs come from; of single data sets, and of what may change, it need not know."""
 
+    @abstractmethod
     def first(self, count: int) -> list[Candidate]:
         """Return up to so many different pairs."""
 
     def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a pair like this one; None where there is none."""
+        return None
 
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
+        return Candidate(left, right)
 
     def poles(self, rng: np.random.Generator) -> list[Any]:
         """Return data sets that are unlike each other; none where single ones are not known."""
+        return []
 
     def between(self, left: Any, right: Any) -> Sequence[Any]:
         """Return a way from one data set to another whose steps are neighbours; none where there is no such way."""
+        return []
 
     def beside(self, left: Any, right: Any) -> Candidate | None:
         """Return the pair of two steps; None where they leave the domain, or are no neighbours after all."""
+        return None
 
+    @abstractmethod
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
 
@@ -114,7 +122,7 @@ def another(make: Callable[[], Candidate | None], known_keys: Container[str]) ->
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(Space):
     """Pairs of a strategy of the user's own: as they are drawn."""
 
     inputs: SearchStrategy[object]
@@ -136,26 +144,6 @@ class Drawn:
                 f"{shown(to_json(candidates[0].left))[:80]}"
             )
         return list(different.values())
-
-    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
-        """Return none: what may be changed is not known."""
-        return None
-
-    def candidate_of(self, left: object, right: object) -> Candidate:
-        """Return the pair as it is."""
-        return Candidate(left, right)
-
-    def poles(self, rng: np.random.Generator) -> list[Any]:
-        """Return none: pairs alone are known."""
-        return []
-
-    def between(self, left: Any, right: Any) -> Sequence[Any]:
-        """Return none."""
-        return []
-
-    def beside(self, left: Any, right: Any) -> Candidate | None:
-        """Return none."""
-        return None
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs that were drawn."""

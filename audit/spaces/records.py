@@ -7,7 +7,6 @@ is none of these is one record.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,39 +16,22 @@ from numpy.typing import NDArray
 
 from ...errors import hinted
 from ...mechanisms.relations import RelationError
+from ...mechanisms.relations import records as relations
 from ...mechanisms.relations.canonical import USER, kind_of_value, zero_of
 from ...mechanisms.relations.records import UnfitError
 from ..play.data import UnreadableDataError, from_json, import_pandas, is_frame, is_series, key_of, to_json
 
 
-class Records(ABC):
+class Records(relations.Records):
     """The records of one data set. Nothing is changed in place: every method returns data anew.
 
     Attributes
     ----------
-    data : object
-        The data set itself.
-    size : int
-        How many records it has.
     removable : bool
         Whether records can be taken away.
     """
 
-    data: object
-    size: int
     removable: ClassVar[bool] = True
-
-    @abstractmethod
-    def record(self, index: int) -> object:
-        """Return a record."""
-
-    @abstractmethod
-    def take(self, indices: Sequence[int]) -> object:
-        """Return the data of some records, in this order."""
-
-    @abstractmethod
-    def put(self, index: int, record: object) -> object:
-        """Return the data with another record in the place of one; UnfitError where it does not fit."""
 
     def check_removable(self) -> None:
         """Raise RelationError where no record can ever be taken away."""
@@ -59,8 +41,6 @@ class Records(ABC):
     def without(self, index: int) -> object:
         """Return the data without a record."""
         return self.take([i for i in range(self.size) if i != index])
-
-    # What relations ask of records: `mechanisms.relations.records`
 
     def records_of(self, data: object) -> Records:
         """Return the records of other data."""
@@ -74,18 +54,6 @@ class Records(ABC):
     def read(self, form: object) -> Any:
         """Return the data that a form stands for."""
         return from_json(form)
-
-    def replaced(self, record: Any, other: Any) -> Any:
-        """Return what stands in the place of a record that becomes another."""
-        return other
-
-    def with_losses(self, record: Any, other: Any) -> Any:
-        """Return the other record: no data but a learner's rounds has losses."""
-        return self.replaced(record, other)
-
-    def losses_of(self, record: Any) -> Any:
-        """Return the record."""
-        return record
 
     def zeroed(self, record: Any) -> Any:
         """Return a record with 0 for its numbers and nothing for its texts."""

@@ -60,7 +60,7 @@ def space_of(inputs: object, seed: int) -> Space:
     return Drawn(strategy, seed) if neighbours is None else Related(neighbours, seed)
 
 
-class Related:
+class Related(Space):
     """Pairs of a strategy with a neighbour relation."""
 
     def __init__(self, neighbours: Neighbours, seed: int) -> None:

@@ -101,7 +101,7 @@ def sequences_of(
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(Space):
     """Pairs that a strategy or a function of the user's names: as many rounds in both worlds, all of the game's."""
 
     space: Space
@@ -121,18 +121,6 @@ class Checked:
         """Return a pair that came from here."""
         return self.space.candidate_of(left, right)
 
-    def poles(self, rng: np.random.Generator) -> list[Any]:
-        """Return none: what a step may be is said by others."""
-        return []
-
-    def between(self, left: Any, right: Any) -> Sequence[Any]:
-        """Return none."""
-        return []
-
-    def beside(self, left: Any, right: Any) -> Candidate | None:
-        """Return none."""
-        return None
-
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
         return map(self._checked, self.space.simpler(candidate))
@@ -147,7 +135,7 @@ class Checked:
         return replace(candidate, left=left, right=right)
 
 
-class SequencePairs:
+class SequencePairs(Space):
     """Pairs of sequences with a relation of rounds.
 
     Parameters

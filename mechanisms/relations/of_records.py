@@ -16,13 +16,8 @@ if TYPE_CHECKING:
 class Replace(Relation):
     """A record, or up to K, is another one; of a learner, a round."""
 
-    name, for_rounds, takes_count = "replace", True, True
+    name, for_rounds, takes_count, of_record = "replace", True, True, True
     data_text, rounds_text = "{records} replaced", "{rounds} replaced"
-
-    @property
-    def single(self) -> bool:
-        """Whether a pair of a search is a data set and the record that takes another's place."""
-        return self.limit == 1
 
 
 class ZeroOut(Relation):
@@ -54,12 +49,8 @@ class ZeroOut(Relation):
 class AddRemove(Relation):
     """A record, or up to K, is there or not."""
 
-    name, takes_count, removes, data_text = "add-remove", True, True, "{records} added or removed"
-
-    @property
-    def single(self) -> bool:
-        """Whether a pair of a search is a data set and the record that is left out."""
-        return self.limit == 1
+    name, takes_count, removes, of_record = "add-remove", True, True, True
+    data_text = "{records} added or removed"
 
     def on_rounds(self) -> Relation:
         """Raise RelationError."""
@@ -85,12 +76,7 @@ class AddRemove(Relation):
 class SubstituteFeature(Relation):
     """One feature of one record is another's."""
 
-    name, data_text = "substitute-feature", "one feature of one record is replaced"
-
-    @property
-    def single(self) -> bool:
-        """Whether a pair of a search is a data set and the record that takes another's place."""
-        return True
+    name, of_record, data_text = "substitute-feature", True, "one feature of one record is replaced"
 
     def record_fault(self, left: Canonical, right: Canonical, places: Sequence[int]) -> str:
         """Return why the record that differs does not differ in one feature alone."""

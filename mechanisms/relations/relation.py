@@ -41,6 +41,8 @@ class Relation(ABC):
         Whether one input has records that the other lacks.
     of_users : bool
         Whether all that changes is one user's.
+    of_record : bool
+        Whether a record takes another's place, or is left out, whatever it is.
     losses_alone : bool
         Whether a round keeps its context and its arms.
     data_text, rounds_text : str
@@ -63,6 +65,7 @@ class Relation(ABC):
     takes_count: ClassVar[bool] = False
     removes: ClassVar[bool] = False
     of_users: ClassVar[bool] = False
+    of_record: ClassVar[bool] = False
     losses_alone: ClassVar[bool] = False
     data_text: ClassVar[str] = ""
     rounds_text: ClassVar[str] = ""
@@ -125,7 +128,7 @@ class Relation(ABC):
     @property
     def single(self) -> bool:
         """Whether a pair of a search is a data set and the record that takes another's place, or that is left out."""
-        return False
+        return self.of_record and self.limit == 1
 
     def on_rounds(self) -> Relation:
         """Return the relation as it applies to the rounds of a learner; RelationError where it does not."""
