@@ -12,7 +12,7 @@ import copy
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -442,8 +442,3 @@ class FaultyState(np.random.RandomState):
 def missing(site: str) -> Fault:
     """Return the fault that the draws of a site are left out: each is its location."""
     return Fault(math.inf, NEARER, site)
-
-
-def at_site(fault: Fault, site: str | None) -> Fault:
-    """Return the fault at one site alone."""
-    return replace(fault, site=site)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +31,6 @@ from ..weakening import NoNoiseError
 
 Data = Sequence[float]
 Outputs = NDArray[Any]
-
-
-class Mechanism(Protocol):
-    """A one-shot mechanism, batched."""
-
-    @property
-    def batched(self) -> bool:
-        """True: one call serves many runs. A plain function of (data, rng) has no such attribute."""
-
-    def __call__(self, data: object, draws: Draws, runs: int) -> Outputs:
-        """Return the outputs of independent runs on `data`: (runs,) or (dim, runs)."""
 
 
 def column(data: Data) -> Floats:
