@@ -24,7 +24,7 @@ def bernoulli_divergence(order: ArrayLike, p: ArrayLike, q: ArrayLike) -> _Float
     at a = 1, and a little above, where rounding would be divided by a - 1: there it is from below. Infinite where q
     excludes what p allows.
     """
-    a, p, q = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (order, p, q)))
+    a, p, q = (np.asarray(x, dtype=np.float64) for x in (order, p, q))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = [np.where(x > 0, a * np.log(x) + (1 - a) * np.log(y), -np.inf) for x, y in ((p, q), (1 - p, 1 - q))]
         far = np.logaddexp(*terms) / (a - 1)
