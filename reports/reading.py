@@ -69,10 +69,10 @@ def remark_lines(claim: ClaimRecord) -> list[str]:
 
 
 def _one_sided_line(one: OneSidedJson) -> str:
-    from ..audit.play.data import shown  # it loads NumPy
+    from ..audit.play.pair_text import beside  # it loads NumPy
 
-    sides = ((one["left_raised"], one["left"]), (one["right_raised"], one["right"]))
-    counts = ", in ".join(f"{many:,} of {one['runs']:,} runs on {shown(data)}" for many, data in sides)
+    sides = zip((one["left_raised"], one["right_raised"]), beside(one["left"], one["right"]), strict=True)
+    counts = ", in ".join(f"{count:,} of {one['runs']:,} runs on {text}" for count, text in sides)
     return f"raised on one side alone: {one['said']}; in {counts}"
 
 

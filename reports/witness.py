@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ..audit.play.data import shown
+from ..audit.play.pair_text import beside
 from ..audit.record_types import ClaimRecord, PairJson
 from .reading import is_mechanism, rounds_words
 from .sanitise import visible
@@ -19,8 +20,9 @@ MOST_LETTERS = 400
 def witness(claim: ClaimRecord) -> dict[str, Any] | None:
     """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
     if is_mechanism(claim):
-        inputs = [_input((claim.get("pair") or {}).get(side)) for side in ("left", "right")]
-        return {"inputs": inputs, "steps": []}
+        inputs = claim.get("pair") or {}
+        texts = beside(inputs.get("left"), inputs.get("right"), MOST_LETTERS)
+        return {"inputs": list(map(visible, texts)), "steps": []}
     shrunk: Mapping[str, object] = claim.get("shrunk") or {}
     shrunken = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
     pair = cast("PairJson", shrunken)
@@ -44,11 +46,6 @@ def witness(claim: ClaimRecord) -> dict[str, Any] | None:
         hidden = len(steps) - MOST_STEPS
         steps = steps[start : start + MOST_STEPS]
     return {"inputs": [], "steps": steps, "hidden": hidden, "round": rounds_words(differ), "rounds": len(left)}
-
-
-def _input(data: object) -> str:
-    text = visible(shown(data))
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
 
 
 def _vector(loss: object) -> str:

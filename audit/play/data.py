@@ -242,30 +242,39 @@ def key_of(data: object) -> str:
     return json.dumps(to_json(data), sort_keys=True, allow_nan=False)
 
 
-def shown(form: object) -> str:
-    """Return a record's form of data as a reader would write it: arrays as lists, frames by their columns."""
+def shown(form: object, digits: int | None = None) -> str:
+    """Return a record's form of data as a reader would write it: arrays as lists, frames by their columns.
+
+    Numbers have so many digits where they would be long, and all of them without `digits`.
+    """
+
+    def text(part: object) -> str:
+        return shown(part, digits)
+
     if isinstance(form, list):
-        return f"[{', '.join(map(shown, form))}]"
+        return f"[{', '.join(map(text, form))}]"
     if not isinstance(form, dict):
-        return json.dumps(form, ensure_ascii=False)
+        exact = json.dumps(form, ensure_ascii=False)
+        short = exact if digits is None or not isinstance(form, float) else f"{form:.{digits}g}"
+        return exact if len(exact) <= len(short) + 2 or ("e" in short and "e" not in exact) else short
     tag, value = next(iter(form.items()), ("", cast(Any, None)))
     if len(form) != 1 or not tag.startswith("$"):
-        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {shown(v)}" for key, v in form.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {text(v)}" for key, v in form.items()) + "}"
     if tag == "$float":
         return str(value)
     if tag == "$tuple":
-        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
-    labels = f"; rows {shown(value['index']['data'])}" if tag in ("$series", "$frame") and "index" in value else ""
+        return f"({', '.join(map(text, value))}{',' * (len(value) == 1)})"
+    labels = f"; rows {text(value['index']['data'])}" if tag in ("$series", "$frame") and "index" in value else ""
     if tag in ("$array", "$series"):
-        return f"{tag[1:]}({shown(value['data'])}{labels})"
+        return f"{tag[1:]}({text(value['data'])}{labels})"
     if tag == "$scalar":  # dates and durations as they are written
-        return str(_read_array(value)[()]) if value["dtype"][1:2] in "Mm" else shown(value["data"])
+        return str(_read_array(value)[()]) if value["dtype"][1:2] in "Mm" else text(value["data"])
     if tag == "$map":
-        return "{" + ", ".join(f"{shown(key)}: {shown(part)}" for key, part in value) + "}"
+        return "{" + ", ".join(f"{text(key)}: {text(part)}" for key, part in value) + "}"
     if tag == "$frame":
-        columns = (f"{shown(name)}: {shown(column['data'])}" for name, column in value["columns"])
+        columns = (f"{text(name)}: {text(column['data'])}" for name, column in value["columns"])
         return f"frame({', '.join(columns)}{labels})"
-    return f"{tag[1:]}({shown(value)})"
+    return f"{tag[1:]}({text(value)})"
 
 
 @dataclass(frozen=True)

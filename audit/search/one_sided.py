@@ -10,8 +10,9 @@ from ...errors import about, hinted
 from ...learners.protocol import LearnerError
 from ...learners.scalar import RAISING_CURE
 from ...mechanisms.draws import Draws, Stage
-from ..play.data import DataPair, from_json, shown, to_json
+from ..play.data import DataPair, from_json, to_json
 from ..play.mechanism_runs import RefusedInputError, SlowInputError, outputs_of
+from ..play.pair_text import beside
 from ..record_types import OneSidedJson, SearchedJson
 
 #: Runs on each side that confirm a pair, at most; the share of all runs that is; and the most pairs that are tried.
@@ -43,7 +44,7 @@ class OneSided:
         """What was seen, on one line."""
         sides = [(self.left, self.left_raised), (self.right, self.right_raised)]
         (bad, many), (good, _) = sorted(sides, key=lambda side: -side[1])
-        inputs = [shown(to_json(data))[:_SHOWN] for data in (bad, good)]
+        inputs = beside(to_json(bad), to_json(good), _SHOWN)
         return (
             f"raised {self.said}, on one of two neighbours alone: in {many:,} of {self.runs:,} runs on {inputs[0]}, "
             f"in 0 of {self.runs:,} on {inputs[1]}"

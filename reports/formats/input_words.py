@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ...audit.play.data import shown
+from ...audit.play.pair_text import MAX_LETTERS, beside, cut_beside
 from ...audit.record_types import SIDES, ClaimRecord
 from ...audit.statistics.digits import exactly
 from ..reading import is_mechanism, rounds_words
 
-#: Letters of an input in a line, and those of them that come before the first difference.
-MOST, BEFORE = 84, 24
 #: Letters that both inputs have in two lines, and those that say of which rounds their losses are.
 _ROOM, _WHERE = 180, 30
 
 
-def inputs_words(claim: ClaimRecord, *, most: int = MOST) -> str:
+def inputs_words(claim: ClaimRecord, *, max_letters: int = MAX_LETTERS) -> str:
     """Return the two inputs or losses, what neighbours differ in, and how many pairs were tried."""
     pair = claim.get("pair") or {}
     if pair.get("left") is None and pair.get("right") is None:
@@ -24,7 +23,10 @@ def inputs_words(claim: ClaimRecord, *, most: int = MOST) -> str:
     relation, searched = _relation(claim), claim.get("searched")
     tail = (f"; {relation}" if relation else "") + (f" ({searched['tried']:,} pairs tried)" if searched else "")
     room = (_ROOM - len(tail) - (0 if is_mechanism(claim) else _WHERE)) // 2
-    return pair_words(cast("Mapping[str, Any]", pair), of_data=is_mechanism(claim), most=min(most, room)) + tail
+    return (
+        pair_words(cast("Mapping[str, Any]", pair), of_data=is_mechanism(claim), max_letters=min(max_letters, room))
+        + tail
+    )
 
 
 def _relation(claim: ClaimRecord) -> str:
@@ -35,10 +37,10 @@ def _relation(claim: ClaimRecord) -> str:
     return words.partition(": ")[2] or (f"neighbours are {words}" if words else "")
 
 
-def pair_words(pair: Mapping[str, Any], *, of_data: bool, most: int = MOST) -> str:
+def pair_words(pair: Mapping[str, Any], *, of_data: bool, max_letters: int = MAX_LETTERS) -> str:
     """Return two inputs of a mechanism, or the losses of the rounds in which two sequences differ."""
     if of_data:
-        left, right = beside_each_other(shown(pair["left"]), shown(pair["right"]), most)
+        left, right = beside(pair["left"], pair["right"], max_letters)
         return f"left {left}, right {right}"
     rounds = pair.get("rounds") or [pair["round"]]
     sides = [[pair[side][t - 1] for t in rounds] for side in SIDES]
@@ -47,25 +49,9 @@ def pair_words(pair: Mapping[str, Any], *, of_data: bool, most: int = MOST) -> s
         texts = [[_loss(loss, digits=None) for loss in side] for side in sides]
     alike = len(rounds) > 1 and all(len(set(side)) == 1 for side in texts)
     left, right = (side[0] if alike else " and ".join(side) for side in texts)
-    left, right = beside_each_other(left, right, most)
+    left, right = cut_beside(left, right, max_letters)
     where = f"the losses of {rounds_words(rounds)} of {len(pair['left'])}"
     return f"{where}: left {left}, right {right}" + " in each" * alike
-
-
-def beside_each_other(left: str, right: str, most: int = MOST) -> tuple[str, str]:
-    """Return two texts in at most so many letters each, from shortly before where they begin to differ."""
-    if max(len(left), len(right)) <= most:
-        return left, right
-    same = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
-    start = max(0, min(same - BEFORE, max(len(left), len(right)) - most + 3))
-    start = 0 if start <= 3 else start
-    return cut(left, start, most), cut(right, start, most)
-
-
-def cut(text: str, start: int, most: int) -> str:
-    """Return a part of a text in so many letters, with dots where something is left out."""
-    text = f"...{text[start:]}" if start else text
-    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _loss(loss: object, *, digits: int | None) -> str:

@@ -175,7 +175,9 @@ def simplest(claim: ClaimRecord) -> str:
     for small in (claim.get("smallest_inputs"), claim.get("shrunk")):
         if small and small.get("fresh", True) and small.get("pair"):
             bound = small.get("lower") if small.get("measure") else small.get("epsilon_lower")
-            pair = pair_words(small["pair"], of_data=is_mechanism(claim), most=40).removeprefix("the losses of ")
+            pair = pair_words(small["pair"], of_data=is_mechanism(claim), max_letters=40).removeprefix(
+                "the losses of "
+            )
             unit = unit_of(measure_of(claim))
             return f"{pair}; {unit} is at least {bound_text(bound or 0.0, level(claim))} here too"
     return ""

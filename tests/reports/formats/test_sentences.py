@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 import pytest
 
+from overclaim.audit.play.pair_text import cut_beside
 from overclaim.reports.formats import sentences
 from overclaim.reports.formats.claim_lines import claim_lines
-from overclaim.reports.formats.input_words import beside_each_other, inputs_words
+from overclaim.reports.formats.input_words import inputs_words
 from overclaim.reports.formats.layout import COMMAND, MOST, WIDTH, labelled
 
 GOLDEN = Path(__file__).resolve().parents[3] / "benchmarks" / "golden" / "record.json"
@@ -217,7 +218,7 @@ def test_losses_have_four_digits_unless_they_would_look_alike():
 
 def test_long_inputs_are_shown_where_they_begin_to_differ():
     left, right = ["x" * 500 + one + "x" * 500 for one in "ab"]
-    for text, mark in zip(beside_each_other(left, right), "ab", strict=True):
+    for text, mark in zip(cut_beside(left, right), "ab", strict=True):
         assert len(text) <= 84
         assert text.startswith("...x")
         assert text.endswith("x...")
