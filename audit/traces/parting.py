@@ -15,7 +15,7 @@ from ...mechanisms.noise import Gaussian, Laplace
 from ..encoding.places import Size
 from .costs import words_of
 from .forms.form import Form
-from .forms.least_noise import ULPS
+from .forms.least_noise import ULPS, scale_of_law
 from .libraries import Mapped
 from .tape import Call, Drawn, Escape, Release, Shown, Tape, TapeEvent, UntraceableError, Values, site_of
 from .watched import CallSite
@@ -58,6 +58,8 @@ class Leak:
         a noise call that differs itself.
     words : str
         What differs, where it is no value.
+    is_scale : bool
+        Whether it is the scale of a noisy call, and nothing else.
     """
 
     what: str
@@ -72,6 +74,7 @@ class Leak:
     number: int = 0
     lost: CallSite | None = None
     words: str = ""
+    is_scale: bool = False
 
     @property
     def bypass(self) -> bool:
@@ -98,8 +101,11 @@ class Leak:
         )
 
     def __str__(self) -> str:
+        hint = f"; {self.hint}" if self.hint else ""
+        if self.is_scale:
+            return self.finding + hint
         kind = "BYPASS" if self.bypass else f"NOT BOUNDED: the trace has lost track at {self.lost}"
-        return f"{kind}: {self.finding}: {self.seen}" + (f"; {self.hint}" if self.hint else "")
+        return f"{kind}: {self.finding}: {self.seen}{hint}"
 
 
 def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEvent], runs: int) -> Leak | None:
@@ -136,8 +142,7 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
             return None  # some run is no replay by now
         if a is None or b is None or not of_one_kind(a, b):
             leak = replace(_other_call(a, b, calls, runs), events=events)
-            shown_values = [event for event in left if isinstance(event, Shown)]
-            return _of_scale(leak, a, b, shown_values) if isinstance(a, Drawn) and isinstance(b, Drawn) else leak
+            return _of_scale(leak, a, b, left, right) if isinstance(a, Drawn) and isinstance(b, Drawn) else leak
         if isinstance(a, Release) and isinstance(b, Release) and not _same_forms(a, b):
             unlike = next(forms for forms in zip(a.forms, b.forms, strict=True) if not same_noise(*forms))
             return replace(_other_noise("a number", *unlike, runs), events=events, round=a.round, lost=a.place)
@@ -353,25 +358,34 @@ def _other_call(a: TapeEvent | None, b: TapeEvent | None, number: int, runs: int
     return Leak(subject, round_, place, _said(a), _said(b), runs, runs, hint=hint, lost=place)
 
 
-def _of_scale(leak: Leak, a: Drawn, b: Drawn, shown_values: Sequence[Shown]) -> Leak:
-    """Return the leak of noise whose scale depends on the data, said as that.
-
-    A number that is shown with this noise alone has unbounded ratios in its tails.
-    """
+def _of_scale(leak: Leak, a: Drawn, b: Drawn, left: list[TapeEvent], right: list[TapeEvent]) -> Leak:
+    """Return the leak of noise whose scale depends on the data, said as that."""
     if type(a.law) is not type(b.law) or a.shape != b.shape or not isinstance(a.law, Laplace | Gaussian):
         return leak
-    forms = [
-        cell
-        for event in shown_values
-        if event.value.dtype == object
-        for cell in event.value.flat
-        if type(cell) is Form
-    ]
-    has_its_noise_alone = any(
-        not form.is_public and set(form.factors) <= set(a.variables) and any(form.factors.values()) for form in forms
-    )
     text = f"the noise at {a.place} depends on the data: {words_of(a.law)} for left, {words_of(b.law)} for right"
-    return replace(leak, words=f"{text}; pure epsilon is infinite" if has_its_noise_alone else text)
+    infinite = "; pure epsilon is infinite" if _has_other_tail(a, b, left, right) else ""
+    return replace(leak, words=text + infinite, is_scale=True)
+
+
+def _has_other_tail(a: Drawn, b: Drawn, left: list[TapeEvent], right: list[TapeEvent]) -> bool:
+    """Tell whether a number is shown in all its tails, with noise of these draws alone, of another scale for `right`.
+
+    Its ratio has no bound then.
+    """
+    if any(isinstance(event, Release) for event in (*left, *right)):
+        return False  # a line may cut what is shown
+    tails = [
+        [_tail(cell, drawn) for event in events if isinstance(event, Shown) for cell in event.value.flat]
+        for events, drawn in ((left, a), (right, b))
+    ]
+    return any(x and y and bool(_beyond(x, y, 0.0, REL_TOLERANCE)) for x, y in zip(*tails, strict=False))
+
+
+def _tail(value: object, drawn: Drawn) -> float:
+    """Return the largest scale of the noise in a number that has noise of this draw alone; else 0."""
+    if type(value) is not Form or not set(value.factors) <= set(drawn.variables):
+        return 0.0
+    return scale_of_law(drawn.law) * max(map(abs, value.factors.values()), default=0.0)
 
 
 def lost_track(leak: Leak, tapes: Sequence[Tape], escapes: Sequence[Escape] = ()) -> CallSite | None:

@@ -468,3 +468,32 @@ def test_measurements_of_another_map_are_of_another_law():
 
     assert _same_law(mapped(1e-7), mapped(1e-7 * (1 + 1e-12)))
     assert not _same_law(mapped(1e-7), mapped(2e-7))
+
+
+def rescaled(data, rng):
+    return sum(data) + len(data) * rng.laplace(0.0, 3.0 / len(data))
+
+
+def cut(data, rng):
+    noisy = sum(data) + rng.laplace(0.0, 3.0 / len(data))
+    return noisy if abs(noisy) < 5.0 else 5.0
+
+
+def of_size(data, rng):
+    return sum(data) + rng.laplace(0.0, 3.0 / len(data))
+
+
+@pytest.mark.parametrize(("mechanism", "infinite"), [(rescaled, False), (cut, False), (of_size, True)])
+def test_a_scale_of_the_data_is_said_as_that_and_infinite_only_where_it_is(mechanism, infinite):
+    """What is shown of `rescaled` is 3-Laplace for both inputs, and `cut` shows no tail."""
+    outcome = tracing(mechanism, DataPair([1, 1], [1]), CLAIM)
+    text = cause(outcome, CLAIM).text
+    line = mechanism.__code__.co_firstlineno + 1
+    said = f"the noise at tests/traces/test_faults.py:{line} depends on the data: Laplace(scale 1.5) for left, "
+    assert text == f"{said}Laplace(scale 3) for right" + ("; pure epsilon is infinite" if infinite else "")
+
+
+def test_what_the_claim_needs_is_said():
+    """A cause named what the noise is enough for, not what would do."""
+    text = cause(tracing(lambda data, rng: laplace(sum(data), 0.5, rng), DataPair([1], [0]), CLAIM), CLAIM).text
+    assert "Laplace(scale 0.5) is enough for 0.5, and epsilon 1 needs scale 1; it costs epsilon 2" in text
