@@ -165,6 +165,18 @@ def _quoted(thing: object) -> str:
     return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else text_of_part(thing)
 
 
+def kind_of_part(part: object) -> str:
+    """Return what a part is in words, all numbers alike."""
+    if part is ...:
+        return "missing"
+    if part is _PRESENT:
+        return "present"
+    if isinstance(part, _OfType):
+        return f"a {part.name}"
+    is_number = isinstance(part, int | float | np.number) and not isinstance(part, bool)
+    return "a number" if is_number else _quoted(part)
+
+
 def _best(columns: Mapping[str, Part], says: Labels) -> _Wording | None:
     """Return the statement about one part that agrees with `says` most often, the simplest of these."""
     statements = (one for name, column in columns.items() for one in _statements(name, column, says))

@@ -27,7 +27,7 @@ from ..play.mechanism_runs import join, outputs_of
 from ..play.raising import RAISED
 from ..play.transcripts import play
 from ..verdicts.verdict import Result, Verdict
-from .event_statements import NOTHING, columns_of
+from .event_statements import NOTHING, Part, columns_of, kind_of_part
 from .frame import Choice
 from .mechanism_stages import MechanismAudit
 
@@ -111,7 +111,10 @@ def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: C
         return replace(result, remarks=tuple(found))
     mechanism, pair = audit.mechanism, choice.inputs
     if not audit.unseeded:
-        found += noise_remarks(mechanism, lambda draws: outputs_of(mechanism, pair.left, draws, FEW), seed)
+        left, right = (
+            noise_remarks(mechanism, partial(_few_outputs, mechanism, data), seed) for data in (pair.left, pair.right)
+        )
+        found += [remark for remark in left if remark in right]
     if audit.claim.raising == "outcome":
         found += _always_raises(mechanism, pair, seed)
     if result.verdict is Verdict.FALSIFIED and not getattr(mechanism, "in_step", False):
@@ -119,6 +122,10 @@ def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: C
         more, missing = extra_or_reason("what differs", look)
         found += more or []
     return replace(result, remarks=tuple(found[:MOST_REMARKS]), missing=(*result.missing, *missing))
+
+
+def _few_outputs(mechanism: object, data: object, draws: Draws) -> Outputs:
+    return outputs_of(mechanism, data, draws, FEW)
 
 
 def _other_epsilon(target: Any, claim: Claim) -> list[str]:
@@ -171,11 +178,15 @@ def differences(left: Outputs, right: Outputs, *, alone: bool = False) -> Iterat
         Whether the clearest column is told too, where there are several.
     """
     runs = len(left) if isinstance(left, list) else left.shape[-1]
+    parts = columns_of(join([left, right]))
     columns = {
         name: part.astype(np.float64)
-        for name, part in columns_of(join([left, right])).items()
+        for name, part in parts.items()
         if isinstance(part, np.ndarray) and part.dtype.kind in "if" and np.isfinite(part).all()
     }
+    for name, part in parts.items():
+        if isinstance(part, list):
+            yield from _kinds_differ(name, part, runs)
     noisy: dict[str, tuple[Floats, Floats]] = {}
     for name, column in columns.items():
         one, other = column[:runs], column[runs:]
@@ -194,6 +205,18 @@ def differences(left: Outputs, right: Outputs, *, alone: bool = False) -> Iterat
             )
     if alone and len(noisy) > 1 and not combined:
         yield from _alone(noisy, runs)
+
+
+def _kinds_differ(name: str, part: Part, runs: int) -> Iterator[str]:
+    """Yield that a part is of one kind in all runs on the left, and of another on the right.
+
+    A part that is missing is told by the key, or by the size, that says so.
+    """
+    kinds = [set(map(kind_of_part, side)) for side in (part[:runs], part[runs:])]
+    if len(kinds[0]) == len(kinds[1]) == 1 and kinds[0] != kinds[1]:
+        (left,), (right,) = kinds
+        if "missing" not in (left, right) or "present" in (left, right):
+            yield f"{name} is {left} on the left and {right} on the right, in all {runs:,} runs of each"
 
 
 def _sides(left: float, right: float, runs: int) -> str:

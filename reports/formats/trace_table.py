@@ -84,7 +84,8 @@ def _result(trace: TraceJson) -> str:
         every = is_epsilon(measure) and trace["upper_scope"] == "claim"
         return f"{unit} is at most {at_most(bound, '.2f')} for {'every pair of' if every else 'these'} inputs{claimed}"
     if trace["upper_how"] == "sampled":
-        cost = f"the largest cost in {trace['runs']} runs is epsilon {at_most(upper, '.2f')}"
+        runs = f"{trace['runs']} run{'s' * (trace['runs'] != 1)}"
+        cost = f"the largest cost in {runs} is epsilon {at_most(upper, '.2f')}"
         return f"{cost}; other runs may cost more{claimed}"
     return f"no bound is known in {unit}{claimed}"
 

@@ -63,6 +63,36 @@ def test_the_clearest_column_is_told_where_no_event_is():
     assert told([NOISE[0], NOISE[1]], [NOISE[2], NOISE[3]], alone=True) == []
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "said"),
+    [
+        ([1.5, None], [1.5, 3.5], "output[1] is None on the left and a number on the right"),
+        (None, 1.5, "the output is None on the left and a number on the right"),
+        (["big", 1.5], ["small", 1.5], 'output[0] is "big" on the left and "small" on the right'),
+        ({"n": 1.5, "big": 1}, {"n": 1.5}, 'key "big" is present on the left and missing on the right'),
+        ([1.5, 0, 0], [1.5, 0], "the size of the output has no noise: 3 on the left, 2 on the right"),
+        (["same", 1.5], ["same", None], "output[1] is a number on the left and None on the right"),
+    ],
+)
+def test_what_is_no_number_has_a_cause_too(left, right, said):
+    """Of constants one was named, of None, keys and categories none."""
+    assert list(differences([left] * 50, [right] * 50)) == [f"{said}, in all 50 runs of each"]
+
+
+def test_kinds_that_come_and_go_are_no_cause():
+    assert list(differences([["a"], ["b"]] * 50, [["b"]] * 100)) == []
+
+
+def test_noise_that_is_drawn_for_one_input_is_not_fixed():
+    """The left input was asked alone: "it took no random number from its generator" was false."""
+
+    def missing(data, rng):
+        return None if sum(data) > 1 else rng.laplace(sum(data), 1.0)
+
+    result = falsify_mechanism(missing, Claim(epsilon=1.0), left=[1, 1], right=[1], runs=2_000)
+    assert result.remarks == ("the output is None on the left and a number on the right, in all 100 runs of each",)
+
+
 def test_texts_and_missing_values_are_passed_over():
     left = [{"a": 1.0, "b": "x", "c": None}, {"a": 1.0, "b": "y"}]
     assert list(differences(left, left)) == []
