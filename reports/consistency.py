@@ -147,12 +147,11 @@ def _of_event(claim: ClaimRecord, measure: Measure, counts: Counts, event: Event
     """Return the result of a number of runs that was fixed before."""
     alpha, (epsilon, delta) = _alpha(claim), measure.stated
     certificate = certificates.certify_claim(measure, event, counts, alpha=alpha)
-    if not measure.is_epsilon:
-        most = certificates.ceiling(measure, counts.runs, alpha=alpha)
-        return _result(claim, measure, certificate, event, detectable_epsilon=math.nan, ceiling=most)
-    runs = int(claim.get("runs") or counts.runs)
-    detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
-    return _result(claim, measure, certificate, event, detectable_epsilon=detectable)
+    most = certificates.ceiling(measure, counts.runs, alpha=alpha)
+    runs, detectable = int(claim.get("runs") or counts.runs), math.nan
+    if measure.is_epsilon:
+        detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
+    return _result(claim, measure, certificate, event, detectable_epsilon=detectable, ceiling=most)
 
 
 def _events(claim: ClaimRecord, counts: Counts) -> Iterator[Event]:

@@ -13,7 +13,7 @@ from ...mechanisms.measures.renyi import ZCDP
 from ..record_types import TranslationJson
 from .bounds.joint_cover import MARGINS
 from .bounds.measure_bounds import corner, level_lower, refuted
-from .bounds.power import lefts
+from .bounds.power import ceiling_epsilon, lefts
 from .bounds.variational import divergence_lower, level_of
 from .digits import at_least
 from .events import Certificate, Counts, Event, bound_of, certify, sides_of
@@ -86,10 +86,13 @@ def refutes(
 
 
 def ceiling(measure: Measure, runs: int, *, alpha: float) -> float:
-    """Return the claim's own level if not even a perfect attack would certify more, and infinity if one would.
+    """Return what a perfect attack would certify; of other measures than epsilon, whether that is above the claim.
 
-    Its event happens in every run of one world alone, to which it may give any share of the runs that an audit gives.
+    Then it is the claim's own level if not, and infinity if so. Its event happens in every run of one world alone, to
+    which it may give any share of the runs that an audit gives.
     """
+    if measure.is_epsilon:
+        return ceiling_epsilon(runs, delta=measure.stated[1], alpha=alpha)
     left = lefts(runs)
     caught = refuted(measure, left, left, 0, np.maximum(1, runs - left), alpha=alpha)
     return math.inf if caught.any() else measure.level

@@ -108,9 +108,9 @@ def decide(
 def too_few(claim: Claim, runs: int, alpha: float, *, ceiling: float | None = None) -> bool:
     """Return whether even a perfect attack could not have falsified the claim; parameters are those of `decide`."""
     if ceiling is None:
-        from ..statistics.bounds.power import ceiling_epsilon
+        from ..statistics import certificates
 
-        ceiling = ceiling_epsilon(runs, delta=claim.delta, alpha=alpha)
+        ceiling = certificates.ceiling(claim.measure, runs, alpha=alpha)
     return ceiling <= claim.measure.level
 
 

@@ -336,21 +336,13 @@ def needed_runs(claim: ClaimRecord) -> int | None:
 
 def _can_falsify(claim: ClaimRecord, runs: int) -> bool:
     """Return whether a perfect attack can falsify a claim with this many counted runs."""
-    measure, alpha = measure_of(claim), 1 - claim["confidence"]
-    claimed, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    from ...audit.statistics import certificates, sequential
+
+    measure, alpha = measure_from_json(measure_of(claim)), 1 - claim["confidence"]
     if claim.get("method") == "anytime":
-        from ...audit.statistics import sequential
-
-        most = sequential.ceiling_epsilon(claimed, runs, delta=delta, alpha=alpha)
-    elif is_epsilon(measure):
-        from ...audit.statistics.bounds import power as powers
-
-        most = powers.ceiling_epsilon(runs, delta=delta, alpha=alpha)
-    else:
-        from ...audit.statistics import certificates
-
-        most = certificates.ceiling(measure_from_json(measure), runs, alpha=alpha)
-    return most > level(claim)
+        epsilon, delta = measure.stated
+        return sequential.ceiling_epsilon(epsilon, runs, delta=delta, alpha=alpha) > measure.level
+    return certificates.ceiling(measure, runs, alpha=alpha) > measure.level
 
 
 def enough_runs(claim: ClaimRecord) -> int | None:
