@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NotRequired, TypedDict, get_type_hints
+from typing import Any, get_type_hints
 
 from ..errors import must_be, must_be_one_of
 from ..mechanisms.claim import EXPECTATIONS, Claim
@@ -152,34 +152,10 @@ class Case:
         return self.statement.source if self.statement else entry.source
 
 
+#: What several cases of a paper share: whose words they audit, in which calibration, under which relation.
+Shared = dict[str, Any]
 #: The cases of either verdict.
 FalsifiedCase, SurvivingCase = (partial(Case, expected=verdict) for verdict in ("falsified", "survived"))
-
-
-class Whose(TypedDict):
-    """What several cases of a paper share: whose words they audit, and in which calibration."""
-
-    standing: str
-    statement: NotRequired[Statement]
-    calibration: NotRequired[str]
-
-
-class WhoseRelation(Whose):
-    """The same under another relation than the paper's."""
-
-    neighbours: str
-
-
-class WhoseReading(Whose):
-    """The same where the paper leaves something to its reader: what, in a note."""
-
-    note: str
-
-
-class WhoseSums(Whose):
-    """The same of noisy sums that are published: on their surface."""
-
-    surface: str
 
 
 @dataclass(frozen=True, kw_only=True)

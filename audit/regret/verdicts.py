@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TypedDict
+from typing import Any
 
 from ...learners.protocol import Learner
 from ...mechanisms.numerics import fewest
@@ -167,21 +167,8 @@ def first_binding(bound_at: Callable[[int], float], largest_per_round: float) ->
     return fewest(binds, high // 2, high)
 
 
-class JudgedGrowth(TypedDict, total=False):
-    """The verdict on growth, and its certified limits."""
-
-    growth_verdict: str
-    growth_lower: float | None
-    growth_upper: float | None
-
-
-class Judged(JudgedGrowth, total=False):
-    """What a printed bound and growth rate come to."""
-
-    bound: float | None
-    bound_slope: float | None
-    binds_from: int | None
-    bound_verdict: str
+#: What a printed bound and growth rate come to: fields of a `RegretAudit`.
+Judged = dict[str, Any]
 
 
 def without_violations(judged: Judged) -> Judged:
@@ -194,7 +181,7 @@ def without_violations(judged: Judged) -> Judged:
     return lenient
 
 
-def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> JudgedGrowth:
+def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> Judged:
     """Return the verdict on growth between the first and the last of these horizons, and its certified limits."""
     if not limits or max(limits) < 2**MIN_DOUBLINGS * min(limits):
         return {"growth_verdict": VACUOUS}

@@ -14,7 +14,7 @@ from ..bandits.exp2_hypercube import HypercubeExp2
 from ..bandits.exp3 import Exp3
 from ..bandits.scrible import Scrible
 from ..conversions.reduction import BanditReduction
-from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose, WhoseRelation, WhoseSums
+from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, Shared, SurvivingCase
 from ..leaders.ftpl import LOGARITHMS, Ftpl, gaussian_sigma, least_sigma, published_sigma, read_in, regret_sigma
 from ..leaders.ftrl import Ftrl
 from ..probes.threshold import Threshold
@@ -202,10 +202,10 @@ NATURAL = (
 )
 
 #: The standing of a case: the words that it audits, or none.
-ACTIONS: Whose = {"standing": "theorem", "statement": said.AS_THEOREM_3_1}
-SUMS: Whose = {"standing": "proof", "statement": said.AS_PROOF_3_3}
-REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
-WEAKER: WhoseRelation = {"standing": "variant", "neighbours": "zero-out"}
+ACTIONS: Shared = {"standing": "theorem", "statement": said.AS_THEOREM_3_1}
+SUMS: Shared = {"standing": "proof", "statement": said.AS_PROOF_3_3}
+REPAIRED: Shared = {"standing": "control", "calibration": "corrected"}
+WEAKER: Shared = {"standing": "variant", "neighbours": "zero-out"}
 
 
 #: The cases of FTRL over a symmetric body; in one dimension eta = sqrt 2 at T = 2.
@@ -221,8 +221,8 @@ FTRL_CASES = (
 )
 
 
-PUBLISHED_SUMS: WhoseSums = {"standing": "theorem", "statement": said.AS_LEMMA_3_3, "surface": "publication"}
-GAUSSIAN_SUMS: WhoseSums = {"standing": "theorem", "statement": said.AS_THEOREM_A_1, "surface": "publication"}
+PUBLISHED_SUMS: Shared = {"standing": "theorem", "statement": said.AS_LEMMA_3_3, "surface": "publication"}
+GAUSSIAN_SUMS: Shared = {"standing": "theorem", "statement": said.AS_THEOREM_A_1, "surface": "publication"}
 REPAIRED_SUMS: dict[str, Any] = {**REPAIRED, "surface": "publication", "parameters": {"whole": True}}
 LEAST_SIGMA = {"theorem": "A.1"}
 LARGE_EPSILON: dict[str, Any] = {"arms": 1, "rounds": 2, "epsilon": 3.0, "delta": 0.1, "runs": 50_000}

@@ -11,7 +11,7 @@ from ...mechanisms.noise import Gaussian
 from ..bandits.exp3 import Exp3
 from ..checks import check_delta
 from ..conversions.reduction import BanditReduction, GaussianReduction
-from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose
+from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, Shared, SurvivingCase
 from ..leaders.ftpl import gaussian_sigma
 from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
@@ -107,9 +107,9 @@ VERSION_1 = "Agarwal & Singh 2017, version 1 (arXiv:1701.07953v1), abstract: (ep
 PROOF_4_1 = "Agarwal & Singh 2017, Theorem 4.1, with the constants of its proof"
 PROOF_4_5 = "Agarwal & Singh 2017, Theorem 4.5, with the constants of its proof"
 LEMMA = said.AS_LEMMA_4_2.source
-EVERY_INNER: Whose = {"standing": "theorem", "statement": said.AS_LEMMA_4_2}
-FED: Whose = {"standing": "proof", "statement": said.AS_PROOF_4_2}
-OWN_STEP: Whose = {"standing": "theorem", "statement": said.AS_THEOREM_4_5}
+EVERY_INNER: Shared = {"standing": "theorem", "statement": said.AS_LEMMA_4_2}
+FED: Shared = {"standing": "proof", "statement": said.AS_PROOF_4_2}
+OWN_STEP: Shared = {"standing": "theorem", "statement": said.AS_THEOREM_4_5}
 SHARP = {"eta": 2.0, "gamma": 0.02}
 STEEP = {"eta": 1.0, "gamma": 0.02}
 READING = "sigma = ln(1 / delta) / epsilon with the constant 1 is ours: the text of version 1 that we have states none"

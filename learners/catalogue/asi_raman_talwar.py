@@ -18,7 +18,7 @@ from ..bandits.htinf import SIGMA, Htinf
 from ..checks import check_batch
 from ..conversions.batched import BatchedLaplace
 from ..conversions.expert_advice import ExpertAdvice
-from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose, WhoseReading
+from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, Shared, SurvivingCase
 from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
 from ..problems.advice import Advice, graded_advice
@@ -217,17 +217,17 @@ def trivial_bound(setting: Setting, learner: Learner) -> float:
     return setting.rounds * setting.range
 
 
-EVERY_INNER: Whose = {"standing": "theorem", "statement": said.ART_LEMMA_3}
-FED: Whose = {"standing": "proof", "statement": said.ART_PROOF_3}
+EVERY_INNER: Shared = {"standing": "theorem", "statement": said.ART_LEMMA_3}
+FED: Shared = {"standing": "proof", "statement": said.ART_PROOF_3}
 #: Of Theorem 9, whose parameters and algorithm are lost in our text.
-LOST: WhoseReading = {
+LOST: Shared = {
     "standing": "reading",
     "note": "our reading: independent Laplace noise of scale 1 / epsilon on every observed loss",
 }
 
 
 def survives(
-    parameters: Mapping[str, object], stated: Whose = EVERY_INNER, fed: Whose = FED, **changes: Any
+    parameters: Mapping[str, object], stated: Shared = EVERY_INNER, fed: Shared = FED, **changes: Any
 ) -> tuple[Case, ...]:
     """Return the audits of a true claim: both surfaces as published, and corrected."""
     return (

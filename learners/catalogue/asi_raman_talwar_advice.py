@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..bandits.htinf import SIGMA, Htinf
 from ..conversions.expert_advice import ExpertAdvice
-from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose
+from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, Shared, SurvivingCase
 from ..probes.agreed_advice import AgreedAdvice
 from . import statements as said
 from .asi_raman_talwar import (
@@ -50,7 +50,7 @@ SENSITIVE = (
 )
 
 FIRST_LOSS = [[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]
-EVERY_INNER: Whose = {"standing": "theorem", "statement": said.ART_THEOREM_7}
+EVERY_INNER: Shared = {"standing": "theorem", "statement": said.ART_THEOREM_7}
 
 ENTRIES = (
     Entry(

@@ -11,7 +11,7 @@ from ...mechanisms.measures.gaussian_dp import gaussian_mu
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..checks import check_delta
-from ..entry import Entry, RegretClaim, Setting, SurvivingCase, Whose
+from ..entry import Entry, RegretClaim, Setting, Shared, SurvivingCase
 from ..leaders.private_bandit import PrivateBandit, batch_rounds, sampling_radius
 from ..problems.domains import L1Ball, L2Ball, LinearOracle, LInfBall, ProbabilitySimplex
 from ..problems.losses import Linear
@@ -111,8 +111,8 @@ def slope_pair(rounds: int, dim: int) -> tuple[list[Linear], list[Linear]]:
 
 
 PAPER = "Ene, Nguyen & Vladu 2021"
-SUMS: Whose = {"standing": "proof", "statement": said.ENE_PROOF_7}
-REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
+SUMS: Shared = {"standing": "proof", "statement": said.ENE_PROOF_7}
+REPAIRED: Shared = {"standing": "control", "calibration": "corrected"}
 
 SLACK = (
     "the constant of sigma is lost in our text, 1 is ours: with it the noise is 31 times what the claim needs here, "

@@ -13,7 +13,7 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Gaussian, Laplace, scale_of
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
-from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, WhoseReading, WhoseSums
+from ..entry import Case, Entry, FalsifiedCase, RegretClaim, Setting, Shared, SurvivingCase
 from ..leaders.doubling import Doubling
 from ..leaders.ftpl import Ftpl, gaussian_sigma, least_sigma
 from ..leaders.ftrl import Ftrl
@@ -180,8 +180,8 @@ def gradient_pair(rounds: int, dim: int) -> tuple[object, object]:
     return [axis, *rest], [[-x for x in axis], *rest]
 
 
-WHOLE_SUMS: WhoseSums = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
-WHOLE_GAUSSIAN: WhoseSums = {**WHOLE_SUMS, "statement": said.ENE_THEOREM_4_GAUSSIAN}
+WHOLE_SUMS: Shared = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
+WHOLE_GAUSSIAN: Shared = {**WHOLE_SUMS, "statement": said.ENE_THEOREM_4_GAUSSIAN}
 GAUSSIAN = {"noise": "gaussian"}
 LARGE_EPSILON: dict[str, Any] = {"epsilon": 3.0, "delta": 0.1, "parameters": GAUSSIAN, "runs": 50_000}
 ALONE_NOTE = (
@@ -192,7 +192,7 @@ SCALED = f"the full version has the details of the scaling trick, ours are a rea
 ONE_RUN_NOTE = (
     f"a round belongs to one run, so we claim the learner's epsilon, where the paper allows log T times it; {SLACK}"
 )
-READING: WhoseReading = {"standing": "reading", "note": ALONE_NOTE}
+READING: Shared = {"standing": "reading", "note": ALONE_NOTE}
 #: Responses mostly inside the domain, where they show what they answer.
 INTERIOR = {"eta": 0.1, "precision": 0.02}
 

@@ -9,7 +9,7 @@ from ...errors import must_be
 from ...mechanisms.noise import L2Laplace, Laplace
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
-from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, Whose, WhoseRelation, WhoseSums
+from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, Shared, SurvivingCase
 from ..leaders.ftrl import Ftrl
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.domains import Ball, L2Ball
@@ -141,15 +141,15 @@ def bandit_regret_bound(setting: Setting, learner: BanditPftal, *, adaptive: boo
 PAPER = "Smith & Thakurta 2013"
 #: With beta = p / T^(1/3) it grows as T lg^2.5 T, not as the theorem's T^(2/3): it says nothing at any horizon.
 PROOF_6 = f"{PAPER}, Theorem 6; the bound is the last display of its proof"
-OUTPUTS: Whose = {"standing": "theorem", "statement": said.ST_THEOREM_3}
-SUMS: Whose = {"standing": "proof", "statement": said.ST_PROOF_3}
-WHOLE_SUMS: WhoseSums = {**SUMS, "surface": "publication"}
-BANDIT_OUTPUTS: Whose = {"standing": "theorem", "statement": said.ST_THEOREM_5}
+OUTPUTS: Shared = {"standing": "theorem", "statement": said.ST_THEOREM_3}
+SUMS: Shared = {"standing": "proof", "statement": said.ST_PROOF_3}
+WHOLE_SUMS: Shared = {**SUMS, "surface": "publication"}
+BANDIT_OUTPUTS: Shared = {"standing": "theorem", "statement": said.ST_THEOREM_5}
 #: The proof of Theorem 5 is “exactly the same as of Theorem 3”.
 BANDIT_SUMS = SUMS
-NODES: WhoseSums = {"standing": "proof", "statement": said.ST_NODES, "surface": "publication"}
-REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
-WEAKER: WhoseRelation = {"standing": "variant", "neighbours": "zero-out"}
+NODES: Shared = {"standing": "proof", "statement": said.ST_NODES, "surface": "publication"}
+REPAIRED: Shared = {"standing": "control", "calibration": "corrected"}
+WEAKER: Shared = {"standing": "variant", "neighbours": "zero-out"}
 
 SMALL = {"radius": 0.1}
 #: beta = p / T^(1/3) must be less than the radius.

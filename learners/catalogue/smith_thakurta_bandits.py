@@ -6,7 +6,7 @@ import math
 
 from ...mechanisms.noise import L2Laplace
 from ...mechanisms.parameters import check_positive
-from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, SurvivingCase, WhoseReading
+from ..entry import Entry, FalsifiedCase, RegretClaim, Setting, Shared, SurvivingCase
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
 from ..problems.domains import L2Ball, ProbabilitySimplex, Projection
@@ -124,7 +124,7 @@ def opposite_experts(rounds: int) -> tuple[object, object]:
 PROOF_6_FOR_17 = f"{PAPER}, Theorem 17; the bound is the last display of the proof of Theorem 6 with its H and beta"
 #: A ball hardly larger than beta = 5^(-1/4): the regulariser then adds little to B.
 TIGHT = {"radius": 0.68}
-ANSWERED: WhoseReading = {
+ANSWERED: Shared = {
     "standing": "reading",
     "note": "the later losses answer the actions: footnote 1 says that the proofs hold for such adversaries too",
 }
