@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ...errors import must_be, must_be_one_of
 from ...learners.checks import check_whole
@@ -121,40 +121,17 @@ class Memory(Protocol):
         """Keep the bytes that a stage came to."""
 
 
-@dataclass(frozen=True)
 class PrefixedMemory:
-    """A memory whose stages have names of their own, for an audit inside another."""
+    """A memory whose stages have names of their own, for an audit inside another: its methods take a stage first."""
 
-    memory: Memory
-    prefix: str
+    def __init__(self, memory: Memory, prefix: str) -> None:
+        self._memory, self._prefix = memory, prefix
 
-    def recall(self, stage: str) -> dict[int, Counts]:
-        """As `Memory.recall`."""
-        return self.memory.recall(f"{self.prefix}/{stage}")
-
-    def keep(self, stage: str, block: int, counts: Counts) -> None:
-        """As `Memory.keep`."""
-        self.memory.keep(f"{self.prefix}/{stage}", block, counts)
-
-    def recall_totals(self, stage: str) -> dict[int, list[float]]:
-        """As `Memory.recall_totals`."""
-        return self.memory.recall_totals(f"{self.prefix}/{stage}")
-
-    def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
-        """As `Memory.keep_totals`."""
-        self.memory.keep_totals(f"{self.prefix}/{stage}", block, totals)
-
-    def once(self, stage: str, compute: Callable[[], Json]) -> Json:
-        """As `Memory.once`."""
-        return self.memory.once(f"{self.prefix}/{stage}", compute)
-
-    def recall_stage(self, stage: str) -> str | bytes | None:
-        """As `Memory.recall_stage`."""
-        return self.memory.recall_stage(f"{self.prefix}/{stage}")
-
-    def keep_stage(self, stage: str, value: bytes) -> None:
-        """As `Memory.keep_stage`."""
-        self.memory.keep_stage(f"{self.prefix}/{stage}", value)
+    def __getattr__(self, name: str) -> Any:
+        if name not in vars(Memory):
+            raise AttributeError(name)
+        method = getattr(self._memory, name)
+        return lambda stage, *values: method(f"{self._prefix}/{stage}", *values)
 
 
 @dataclass(frozen=True)
@@ -195,7 +172,7 @@ class Execution:
 
     def inside(self, prefix: str) -> Execution:
         """Return the same for an audit inside this one, whose stages have names of their own in the memory."""
-        return self if self.memory is None else replace(self, memory=PrefixedMemory(self.memory, prefix))
+        return self if self.memory is None else replace(self, memory=cast(Memory, PrefixedMemory(self.memory, prefix)))
 
 
 #: One process, this one, which remembers nothing; and what an audit spends that does not say how much.
