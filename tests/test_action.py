@@ -204,5 +204,5 @@ def test_a_real_run(runner):
     assert runner.outputs == ["record=-out/record.json", "sarif=-out/overclaim.sarif"]
     assert "mine.py:noisy" in runner.files["GITHUB_STEP_SUMMARY"].read_text()
     assert {path.name for path in (runner.repository / "-out").iterdir()} == {
-        "record.json", "report.html", "summary.md", "overclaim.sarif", "junit.xml",
+        ".gitignore", "record.json", "report.html", "summary.md", "overclaim.sarif", "junit.xml",
     }  # fmt: skip

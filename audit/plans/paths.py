@@ -78,10 +78,11 @@ def check_output(path: Path) -> None:
         raise ValueError(f"cannot write {str(path)!r}: it is no regular file")
 
 
-def check_folder(path: Path, *files: str, read: Mapping[str, Path | None]) -> None:
+def check_folder(path: Path, *files: str, read: Mapping[str, Path | None], ignored: bool = False) -> None:
     """Raise ValueError where these files cannot be written into a folder, which is made: before hours of work.
 
-    They must not be one file, nor one of those that are `read`, by what these are called.
+    They must not be one file, nor one of those that are `read`, by what these are called. What is made is left out of
+    git if it is to be `ignored`.
     """
     with named("cannot write into the folder", path):
         kind = mode(path)
@@ -91,6 +92,8 @@ def check_folder(path: Path, *files: str, read: Mapping[str, Path | None]) -> No
         path.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=path):
             pass
+        if ignored and not kind:
+            (path / ".gitignore").write_text("*\n")
     for file in files:
         check_output(path / file)
     written = {file: path / file for file in files}

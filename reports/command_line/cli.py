@@ -249,7 +249,7 @@ def run(
     plan = _plan(plan_file, seed, libraries=libraries, blind_spots=blind_spots)
     gate = None if baseline_file is None or base is None else Gate.of(baseline_file, base, plan)
     plan = plan if gate is None else gate.fresh(plan)
-    check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file})
+    check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file}, ignored=True)
     folder = out.absolute()  # a target may leave the current one
     with owned(out):
         ledger, record = audited(plan, out, resume, restart, jobs, cluster_of(workers, scheduler))

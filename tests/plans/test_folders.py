@@ -80,7 +80,7 @@ def test_a_run_writes_into_the_folder_that_was_named(folder, jobs):
     done = CliRunner().invoke(main, ["run", "plan.toml", "--out", "out", "--jobs", jobs, "--no-blind-spots"])
     assert done.exit_code == 0, done.output
     assert "Report: out/report.html   Record: out/record.json" in done.output
-    assert {path.name for path in Path(folder / "out").iterdir()} == {"record.json", "report.html"}
+    assert {path.name for path in Path(folder / "out").iterdir()} == {".gitignore", "record.json", "report.html"}
     assert [path.name for path in Path(folder / "elsewhere").iterdir()] == ["shift.txt"]
     assert os.getcwd() == str(folder)
 

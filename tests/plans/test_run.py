@@ -26,7 +26,7 @@ def test_run_writes_a_record_and_a_report(tmp_path):
     assert all(claim.keys() >= FIELDS for claim in record["claims"])
     page = (tmp_path / "out" / "report.html").read_text()
     assert "agarwal-singh/reduction-threshold" in page
-    assert sorted(os.listdir(tmp_path / "out")) == ["record.json", "report.html"]
+    assert sorted(os.listdir(tmp_path / "out")) == [".gitignore", "record.json", "report.html"]
     again = overclaim("report", tmp_path / "out" / "record.json", "--html", tmp_path / "again.html")
     assert again.exit_code == 0
     assert (tmp_path / "again.html").read_text() == page

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.execution.execution import Budget
+from overclaim.audit.plans.paths import check_folder
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.reports.baseline import compare
@@ -199,3 +200,13 @@ def test_a_file_that_is_edited_while_it_is_audited_is_an_error(tmp_path, monkeyp
     done = overclaim("run", "--jobs", 1, "--no-blind-spots")
     assert done.exit_code in (2, 4), done.output
     assert "'scale.txt' changed while it was audited" in done.output
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_git_does_not_see_a_folder_that_a_run_made(tmp_path, made):
+    out = tmp_path / "out"
+    if not made:
+        out.mkdir()
+    check_folder(out, "record.json", read={}, ignored=True)
+    check_folder(out, "record.json", read={}, ignored=True)
+    assert [path.read_text() for path in out.iterdir()] == (["*\n"] if made else [])

@@ -272,7 +272,7 @@ def test_whatever_a_claim_does_to_its_process_the_others_are_written(own, name, 
     assert done.exit_code == CRASHED, done.stderr
     assert '"kind": "crashed"' in done.stdout
     assert '"verdict": "FALSIFIED"' in done.stdout
-    assert sorted(os.listdir("out")) == ["record.json", "report.html"]
+    assert sorted(os.listdir("out")) == [".gitignore", "record.json", "report.html"]
 
 
 COMMAND = [sys.executable, "-m", "overclaim"]
