@@ -14,6 +14,7 @@ import inspect
 import os
 import shlex
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,11 +31,37 @@ if TYPE_CHECKING:
 Node = pytest.Item | pytest.Collector
 #: What the marker takes.
 MARKED = {name: option for name, option in OPTIONS.items() if option.marker}
-#: The nodes on whose behalf code runs, the innermost last: a test, and the owners of the fixtures that are being made.
-ASKING = pytest.StashKey[list[Node]]()
-#: Falsified results, each with the node that it was audited for; and whether a test got as far as its end.
-FALSE = pytest.StashKey[list[tuple[Node, "AuditedResult"]]]()
+
+
+@dataclass(frozen=True, eq=False)
+class Asker:
+    """On whose behalf code runs: an attempt at a test, or one making of a fixture, with the owner of that."""
+
+    node: Node
+    fixture: str = ""
+
+
+@dataclass(eq=False)
+class Falsified:
+    """A falsified result, for whom it was audited, which of theirs it is, and the test whose report names it."""
+
+    asker: Asker
+    place: int
+    result: AuditedResult
+    reporter: pytest.Item | None = None
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """The same in each attempt, and in each process."""
+        return self.asker.node.nodeid, self.asker.fixture, self.place
+
+
+#: Those on whose behalf code runs, the innermost last: a test, and the fixtures that are being made.
+ASKING = pytest.StashKey[list[Asker]]()
+#: All falsified results; whether an attempt at a test did not come to its end; what xdist's workers say at their end.
+FALSE = pytest.StashKey[list[Falsified]]()
 ENDED_EARLY = pytest.StashKey[bool]()
+OF_WORKERS = pytest.StashKey[list[dict[str, Any]]]()
 NOBODY_ASKED = (
     "a result is FALSIFIED, and the test requires nothing of it: call its require_survived(), or require_falsified() "
     "where that is expected"
@@ -80,17 +107,28 @@ def _given(config: pytest.Config) -> dict[str, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note which test runs: `falsify` serves fixtures of any scope, and knows from this for whom it audits."""
-    asking: list[Node] = [item]
-    item.config.stash[ASKING] = asking
-    return (yield)
+    """Note which test runs: `falsify` serves fixtures of any scope, and knows from this for whom it audits.
+
+    Plugins may make several attempts. What the last one did not come to, as it failed or was skipped, is excused.
+    """
+    asking = item.config.stash[ASKING] = [Asker(item)]
+    done = yield
+    if item.stash.get(ENDED_EARLY, False):
+        false = item.config.stash.get(FALSE, [])
+        item.config.stash[FALSE] = [one for one in false if one.asker is not asking[0]]
+    return done
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, object, object]:
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
     """Note whose fixture is made: the test's, or that of its class, module, package or session."""
     asking = request.config.stash.setdefault(ASKING, [])
-    asking.append(request.node)
+    of_test = isinstance(request.node, pytest.Item) and asking
+    asking.append(
+        asking[0] if of_test else Asker(request.node, f"{fixturedef.argname}[{getattr(request, 'param_index', 0)}]")
+    )
     try:
         return (yield)
     finally:
@@ -98,8 +136,12 @@ def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, obje
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse a mistaken marker in one line, before its test runs."""
+    """Begin an attempt at a test, which clears nothing of an earlier one; refuse a mistaken marker in one line."""
     item.stash[ENDED_EARLY] = False
+    item.config.stash[ASKING][0] = Asker(item)
+    for false in item.config.stash.get(FALSE, []):
+        if false.reporter is item:
+            false.reporter = None
     if wrong := _mistake(item):
         pytest.fail(wrong, pytrace=False)
 
@@ -115,21 +157,69 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Fail where a result is FALSIFIED and nobody asked: when what it was audited for is over, fixtures and all."""
-    try:
-        done = yield
-    finally:
-        going_on = set() if nextitem is None else set(nextitem.listchain())
-        false = item.config.stash.get(FALSE, [])
-        item.config.stash[FALSE] = [(node, result) for node, result in false if node in going_on]
-    over = [
-        result
-        for node, result in false
-        if node not in going_on | ({item} if item.stash.get(ENDED_EARLY, False) else set())
-    ]
-    if unasked := [result for result in over if not result.judged]:
-        more = f"\n... and {len(unasked) - 1} more" if unasked[1:] else ""
-        pytest.fail(f"{NOBODY_ASKED}\n{unasked[0].report()}{more}", pytrace=False)
+    done = yield
+    going_on: set[object] = set() if nextitem is None else set(nextitem.listchain())
+    early = item.config.stash[ASKING][0] if item.stash.get(ENDED_EARLY, False) else None
+    over = [one for one in _unasked(item.config) if one.asker.node not in going_on and one.asker is not early]
+    if hasattr(item.config, "workerinput"):  # another process may ask for what a wide fixture made there
+        over = [one for one in over if isinstance(one.asker.node, pytest.Item)]
+    if over:
+        for one in over:
+            one.reporter = item
+        more = f"\n... and {len(over) - 1} more" if over[1:] else ""
+        pytest.fail(f"{NOBODY_ASKED}\n{over[0].result.report()}{more}", pytrace=False)
     return done
+
+
+def _unasked(config: pytest.Config) -> list[Falsified]:
+    """Return the falsified results that nobody judged, in a later attempt neither, and that no report names."""
+    false = config.stash.get(FALSE, [])
+    judged = [(one.key, one.asker) for one in false if one.result.judged]
+    return [
+        one
+        for one in false
+        if not one.result.judged
+        and one.reporter is None
+        and not any(key == one.key and asker is not one.asker for key, asker in judged)
+    ]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take in what a worker of xdist says at its end."""
+    if said := getattr(node, "workeroutput", {}).get("overclaim"):
+        node.config.stash.setdefault(OF_WORKERS, []).append(said)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the session where a result is FALSIFIED, nobody asked, and no test's last report says so."""
+    config = session.config
+    false = config.stash.get(FALSE, [])
+    said = {
+        "left": [[list(one.key), one.result.report()] for one in _unasked(config)],
+        "judged": [list(one.key) for one in false if one.result.judged],
+    }
+    if (of_worker := getattr(config, "workeroutput", None)) is not None:
+        of_worker["overclaim"] = said
+        return
+    config.stash.setdefault(OF_WORKERS, []).append(said)
+    if _left(config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what fails the session."""
+    for report in _left(config):
+        terminalreporter.section("FALSIFIED, and nobody asked", red=True)
+        terminalreporter.write_line(f"{NOBODY_ASKED}\n{report}")
+
+
+def _left(config: pytest.Config) -> list[str]:
+    """Return the reports of the results that no process judged: each fixture of a worker's has its like in others."""
+    said = config.stash.get(OF_WORKERS, [])
+    judged = [key for one in said for key in one["judged"]]
+    left = {tuple(key): report for one in said for key, report in one["left"] if key not in judged}
+    return [*left.values()]
 
 
 def _mistake(node: Node) -> str:
@@ -170,7 +260,7 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         from ..audit.pipeline.falsify import falsify as audit
         from ..learners.protocol import LearnerError
 
-        node = pytestconfig.stash[ASKING][-1]
+        node = pytestconfig.stash[ASKING][-1].node
         if wrong := _mistake(node):
             pytest.fail(wrong, pytrace=False)
         chosen = {**_options(node), **options}
@@ -195,7 +285,7 @@ def audit_scores(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         __tracebackhide__ = True
         from ..audit.canaries.score_audit import audit_scores
 
-        node = pytestconfig.stash[ASKING][-1]
+        node = pytestconfig.stash[ASKING][-1].node
         if wrong := _mistake(node):
             pytest.fail(wrong, pytrace=False)
         known = {name: value for name, value in _options(node).items() if name in ("seed", "confidence")}
@@ -209,7 +299,8 @@ def audit_scores(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
 def _noted(config: pytest.Config, audited: AuditedResult) -> AuditedResult:
     """Return a result; one that is FALSIFIED is remembered, as nobody may ask for its verdict."""
     if audited.result.verdict.value == "FALSIFIED":
-        config.stash.setdefault(FALSE, []).append((config.stash[ASKING][-1], audited))
+        asker, false = config.stash[ASKING][-1], config.stash.setdefault(FALSE, [])
+        false.append(Falsified(asker, sum(one.asker is asker for one in false), audited))
     return audited
 
 
@@ -224,7 +315,7 @@ def check_regret(pytestconfig: pytest.Config) -> Callable[..., RegretAudit]:
         from ..audit.regret.check_regret import check_regret as check
         from ..learners.protocol import LearnerError
 
-        node = pytestconfig.stash[ASKING][-1]
+        node = pytestconfig.stash[ASKING][-1].node
         if wrong := _mistake(node):
             pytest.fail(wrong, pytrace=False)
         known = {name: value for name, value in _options(node).items() if name in ("runs", "seed", "confidence")}

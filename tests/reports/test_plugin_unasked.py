@@ -135,3 +135,100 @@ def test_a_fixture_of_a_module_is_over_with_its_last_test(pytester, asked):
 
 def test_a_test_that_failed_says_that_alone(pytester):
     outcomes(pytester, "def test_failed(falsify):\n    parrot(falsify)\n    assert False\n").assert_outcomes(failed=1)
+
+
+#: What pytest-rerunfailures does: a second attempt where one failed, of which the reports count.
+RERUN = """
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    for last in (False, True):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        if last or not any(report.failed for report in reports):
+            break
+        item._initrequest()
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+#: An audit that a module keeps is not made again.
+KEPT = """
+import functools
+
+@functools.cache
+def parrot_once(falsify):
+    return falsify(Parrot, claim, rounds=2)
+
+tries = []
+"""
+FIRST_FAILS = "    tries.append(1)\n    assert len(tries) > 1\n"
+PROCESSES = ("-p", "no:cacheprovider", "-p", "xdist", "-n", "2", "--overclaim-runs", "300")
+
+
+def rerun(pytester, text):
+    pytester.makeconftest(RERUN)
+    pytester.makepyfile(learners=LEARNERS, test_all=HEAD.replace("pytestmark", "_") + KEPT + text)
+    words = ("-p", "no:cacheprovider", "-p", "no:randomly", "-rN", "--overclaim-runs", "300")
+    return pytester.runpytest_inprocess(*words)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("scope", ["session", "class", "module", "package", "function"])
+@pytest.mark.parametrize("make", ["parrot", "parrot_once"])
+def test_a_rerun_clears_no_fixture_of_any_scope(pytester, scope, make):
+    fixture = f"wide = pytest.fixture(scope={scope!r})({make})\n"
+    result = rerun(pytester, fixture + "def test_first(wide):\n    pass\ndef test_last(wide):\n    pass\n")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "a result is FALSIFIED, and the test requires nothing of it" in result.stdout.str()
+
+
+def test_a_second_attempt_does_not_clear_what_the_first_one_saw(pytester):
+    """The first fails before its end, and the second does not audit."""
+    result = rerun(pytester, "def test_it(falsify):\n    tries or parrot_once(falsify)\n" + FIRST_FAILS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=1, errors=1)
+
+
+def test_a_second_attempt_that_is_skipped_clears_nothing(pytester):
+    text = "def test_it(falsify):\n    tries and pytest.skip()\n    tries.append(1)\n    parrot(falsify)\n"
+    assert rerun(pytester, text).ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("scope", ["function", "module", "session"])
+def test_a_second_attempt_judges_for_the_first(pytester, scope):
+    fixture = f"wide = pytest.fixture(scope={scope!r})(parrot)\n"
+    result = rerun(pytester, f"{fixture}def test_it(wide):\n{FIRST_FAILS}    wide.require_falsified()\n")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    result.assert_outcomes(passed=1)
+
+
+def test_of_two_results_each_is_judged_by_itself(pytester):
+    text = (
+        f"def test_it(falsify):\n    a, b = parrot(falsify), parrot(falsify)\n{FIRST_FAILS}    a.require_falsified()\n"
+    )
+    assert rerun(pytester, text).ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.slow(reason="starts processes")
+@pytest.mark.parametrize(("asked", "code"), [(0, 1), (1, 0)])
+def test_under_xdist_a_fixture_of_the_session_is_judged_in_any_process(pytester, asked, code):
+    text = "wide = pytest.fixture(scope='session')(parrot)\n"
+    for place in range(2):
+        text += f"def test_{place}(wide):\n    {'wide.require_falsified()' if place < asked else 'assert wide.runs'}\n"
+    pytester.makepyfile(learners=LEARNERS, test_all=HEAD + text)
+    result = pytester.runpytest_subprocess(
+        "-p", "no:cacheprovider", "-p", "xdist", "-n", "2", "--overclaim-runs", "300"
+    )
+    assert result.ret == code, result.stdout.str()
+    assert ("FALSIFIED, and nobody asked" in result.stdout.str()) is bool(code)
+
+
+@pytest.mark.slow(reason="starts processes")
+def test_under_xdist_a_test_fails_by_itself(pytester):
+    pytester.makepyfile(learners=LEARNERS, test_all=HEAD + "def test_it(falsify):\n    parrot(falsify)\n")
+    result = pytester.runpytest_subprocess(
+        "-p", "no:cacheprovider", "-p", "xdist", "-n", "2", "--overclaim-runs", "300"
+    )
+    result.assert_outcomes(passed=1, errors=1)
