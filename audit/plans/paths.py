@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from ...errors import must_be
-from ..play.json_text import parse_json
+from ..play.json_text import MAX_TEXT, check_readable, parse_json
 
 
 @contextmanager
@@ -33,6 +33,7 @@ def named(trouble: str, path: Path) -> Iterator[None]:
 def read_text(path: Path, what: str) -> str:
     """Return the text of a file; `what` names its kind in the message of the ValueError if it cannot be read."""
     with named(f"cannot read the {what}", path):
+        check_readable(path, MAX_TEXT)
         data = path.read_bytes()
     try:
         return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark of its order of bytes

@@ -32,6 +32,7 @@ from ..execution.execution import Budget
 from ..execution.provenance import named_from_here, target_from_here
 from ..play.json_text import parse_float
 from ..play.pairs import Pair
+from ..spaces.files import FILE_TAG, of_plan
 from .catalogues import catalogue, entry_of, libraries
 from .configured import with_configured
 from .options import ALLOWED, OFF, OPTIONS, REMOVED
@@ -226,6 +227,7 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     try:
         if "regret" in claim and (given := [key for key in _NO_LOSSES if key in claim]):
             raise ValueError(f"regret is measured on loss sequences: a claim with {given[0]} takes none")
+        values |= {side: of_plan(values[side]) for side in ("left", "right") if side in values}
         configured = with_configured(values)
         stated = {name: values.pop(name, None) for name in MEASURES}
         files = [values.get(name) for name in ("scores", "inserted", "held_out")]
@@ -351,6 +353,7 @@ def _keys_of(error: ValueError, claim: Mapping[str, Any]) -> list[str]:
     named = [name for name in claim.get("set", {}) if name == subject_of(error) or repr(name) in str(error)]
     keys = [*named, "set"] if named else []
     keys += ["neighbours"] if isinstance(error, RelationError) else []
+    keys += [side for side in ("left", "right") if FILE_TAG in str(error) and FILE_TAG in str(claim.get(side))]
     return [*keys, *(["target"] if repr(claim.get("target")) in str(error) else [])]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import hinted
-from ..play.json_text import parse_json
+from ..play.json_text import MAX_DATA, check_readable, parse_json
 from .paths import named, read_text
 
 #: What a file may be, by its suffix.
@@ -64,14 +64,24 @@ def read_sample(path: Path) -> NDArray[Any]:
     return columns[SCORE]
 
 
+def _names(names: Iterable[str]) -> dict[str, str]:
+    """Return what the columns are called that have a meaning, by it; ValueError where two have the same."""
+    columns: dict[str, str] = {}
+    for name in names:
+        meaning = _NAMES.get(name.strip().lower())
+        if meaning in columns:
+            raise ValueError(f"its columns {columns[meaning]!r} and {name!r} mean the same: leave one out")
+        if meaning is not None:
+            columns[meaning] = name
+    return columns
+
+
 def _columns(path: Path) -> Columns:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise ValueError(f"a file of scores must end with {', '.join(SUFFIXES)}, got {str(path)!r}")
     with named("cannot read the scores", path):
-        if not path.is_file():
-            path.stat()  # raises where nothing is
-            raise ValueError("it is no regular file")
+        check_readable(path, MAX_DATA)
         try:
             return reader(path)
         except (ValueError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, csv.Error) as error:
@@ -82,7 +92,7 @@ def _table(path: Path) -> Columns:
     between = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
         head = next(csv.reader(file, delimiter=between), [])
-    places = {_NAMES[name]: i for i, word in enumerate(head) if (name := word.strip().lower()) in _NAMES}
+    places = {meaning: head.index(name) for meaning, name in _names(head).items()}
     if not places:
         raise ValueError(f"its first line must name the columns score and included, got {head!r:.100}")
     how: dict[str, Any] = {"delimiter": between, "quotechar": '"', "comments": None, "encoding": "utf-8-sig"}
@@ -108,7 +118,7 @@ def _coin(text: str) -> float:
 def _npy(path: Path) -> Columns:
     array = np.load(path, allow_pickle=False)
     if array.dtype.names:
-        return {_NAMES[name.lower()]: array[name] for name in array.dtype.names if name.lower() in _NAMES}
+        return {meaning: array[name] for meaning, name in _names(array.dtype.names).items()}
     if array.ndim == 2 and array.shape[1] in (2, 3):
         return dict(zip((SCORE, INCLUDED, TRAINING), array.T, strict=False))
     if array.ndim != 1:
@@ -118,13 +128,13 @@ def _npy(path: Path) -> Columns:
 
 def _npz(path: Path) -> Columns:
     with np.load(path, allow_pickle=False) as arrays:
-        return {_NAMES[name.lower()]: arrays[name] for name in arrays.files if name.lower() in _NAMES}
+        return {meaning: arrays[name] for meaning, name in _names(arrays.files).items()}
 
 
 def _json(path: Path) -> Columns:
     data = parse_json(read_text(path, "scores"))
     if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
-        names = [name for name in data[0] if name.lower() in _NAMES]
+        names = [*_names(data[0]).values()]
         if lacking := next((i for i, row in enumerate(data, 1) if not row.keys() >= set(names)), None):
             raise ValueError(f"row {lacking} lacks one of {', '.join(names)}")
         data = {name: [row[name] for row in data] for name in names}
@@ -132,7 +142,7 @@ def _json(path: Path) -> Columns:
         data = {SCORE: data}
     if not isinstance(data, dict):
         raise ValueError("it must be an object with lists score and included, or a list of such rows")
-    return {_NAMES[name.lower()]: np.asarray(data[name]) for name in data if name.lower() in _NAMES}
+    return {meaning: np.asarray(data[name]) for meaning, name in _names(data).items()}
 
 
 _READERS: dict[str, Callable[[Path], Columns]] = {

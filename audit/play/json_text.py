@@ -1,12 +1,26 @@
-"""JSON that a user gives: a text that readers would take differently is refused."""
+"""Files and JSON that a user gives: what is no file, and a text that readers would take differently, is refused."""
 
 from __future__ import annotations
 
 import json
 import math
+import stat
 from collections.abc import Callable
+from pathlib import Path
 
 from ...errors import hinted
+
+#: The largest text that is read, and the largest file of scores or data, in bytes.
+MAX_TEXT, MAX_DATA = 2**26, 2**30
+
+
+def check_readable(path: Path, limit: int) -> None:
+    """Raise ValueError for what is no regular file, which might never end, or has more bytes; OSError for nothing."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("it is no regular file")
+    if status.st_size > limit:
+        raise ValueError(f"it has {status.st_size:,} bytes, and at most {limit:,} are read")
 
 
 def parse_json(text: str, number: Callable[[str], object] | None = None) -> object:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...learners.blame import said
 from ..play.data import from_json, import_pandas
-from ..play.json_text import parse_float, parse_json
+from ..play.json_text import check_readable, parse_float, parse_json
 
 #: What a file may be, by its suffix, and the largest one in bytes: a record holds the inputs.
 SUFFIXES, LARGEST = (".json", ".npy", ".csv"), 2**23
@@ -33,13 +33,12 @@ class InputFile:
         if path.suffix not in SUFFIXES:
             raise ValueError(f"a file of inputs must end with {', '.join(SUFFIXES)}, got {str(path)!r}")
         try:
-            if path.stat().st_size <= LARGEST:
-                return self._read()
+            check_readable(path, LARGEST)
+            return self._read()
         except OSError as error:
             raise ValueError(f"cannot read the input {str(path)!r}: {error.strerror or error}") from None
         except (ValueError, RecursionError, EOFError) as error:
             raise ValueError(f"cannot read the input {str(path)!r}: {said(error)}") from None
-        raise ValueError(f"a file of inputs may have {LARGEST:,} bytes, {str(path)!r} has more")
 
     def _read(self) -> object:
         if self.path.suffix == ".npy":
@@ -72,9 +71,25 @@ def read_schema(value: object) -> object:
 
 
 def _read(value: object) -> object:
-    if isinstance(value, dict) and set(value) == {FILE_TAG}:
-        value = InputFile(Path(str(value[FILE_TAG])))
+    if isinstance(value, dict) and FILE_TAG in value:
+        value = of_plan(value)
     return value.data if isinstance(value, InputFile) else value
+
+
+def of_plan(value: object) -> object:
+    """Return the input that a plan gives: the file that a table or a text names, if there is one, or what it says.
+
+    A text in quotes of its own is never a file, as on the command line.
+    """
+    if isinstance(value, dict) and FILE_TAG in value:
+        if len(value) > 1:
+            beside = next(name for name in value if name != FILE_TAG)
+            raise ValueError(f"{FILE_TAG!r} names a file and stands alone, got {beside!r} beside it")
+        return InputFile(Path(str(value[FILE_TAG])))
+    if isinstance(value, str) and names_a_file(value) and Path(value).is_file():
+        return InputFile(Path(value))
+    quoted = isinstance(value, str) and value.startswith('"') and names_a_file(value[1:-1])
+    return parse_json(value) if quoted and isinstance(value, str) else value
 
 
 def names_a_file(text: str) -> bool:
