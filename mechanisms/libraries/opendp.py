@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -100,10 +101,11 @@ _THRESHOLD = Finding(
 
 def _entry(
     what: str,
-    epsilon: float | None,
     make: Callable[[ModuleType, float], object],
     strategy: Strategy,
     near: Near | None,
+    *,
+    epsilon: float = 1.0,
     **more: Any,
 ) -> LibraryEntry:
     said = more.pop("said")
@@ -154,10 +156,16 @@ _GAUSSIAN_THRESHOLD = 1.2
 _NOISE = "Make a Measurement that adds noise from the Laplace(`scale`) distribution to the input."
 _COUNTS = "Make a Measurement that uses propose-test-release to release a hashmap of counts."
 
+_of_scores = partial(
+    _entry,
+    strategy=_some_scores,
+    near=_beside_scores,
+    said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
+)
+
 ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_laplace-int",
-        1.0,
         lambda dp, factor: dp.m.make_laplace(*_integers(dp), scale=1.0 / factor),
         _small,
         _beside,
@@ -165,7 +173,6 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     ),
     _entry(
         "make_laplace-float",
-        1.0,
         lambda dp, factor: dp.m.make_laplace(*_floats(dp), scale=1.0 / factor),
         _halves,
         _beside,
@@ -173,7 +180,6 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     ),
     _entry(
         "make_geometric",
-        1.0,
         lambda dp, factor: dp.m.make_geometric(*_integers(dp), scale=1.0 / factor, bounds=(0, 4)),
         lambda st: st.integers(0, 4),
         lambda x: [y for y in (x - 1, x + 1) if 0 <= y <= 4],
@@ -181,17 +187,16 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     ),
     _entry(
         "make_gaussian-float",
-        _GAUSSIAN,
         lambda dp, factor: dp.m.make_gaussian(*_floats(dp), scale=3.0 / factor),
         _halves,
         _beside,
+        epsilon=_GAUSSIAN,
         delta=0.01,
         said="Make a Measurement that adds noise from the Gaussian(`scale`) distribution to the input.",
         privacy_map=f"{_MAP} after make_zCDP_to_approxDP, at delta 0.01",
     ),
     _entry(
         "make_laplace_threshold-int",
-        1.0,
         lambda dp, factor: dp.m.make_laplace_threshold(*_counts(dp, int), scale=1.0 / factor, threshold=4),
         _count_data(int),
         _beside_counts,
@@ -204,10 +209,10 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     ),
     _entry(
         "make_gaussian_threshold-int",
-        _GAUSSIAN_THRESHOLD,
         lambda dp, factor: dp.m.make_gaussian_threshold(*_weighted_counts(dp), scale=3.0 / factor, threshold=6),
         _count_data(int),
         _beside_counts,
+        epsilon=_GAUSSIAN_THRESHOLD,
         delta=0.05,
         said=_COUNTS,
         privacy_map=f"{_MAP_OF_COUNTS} after make_zCDP_to_approxDP says epsilon 0.871 at delta 0.05",
@@ -217,7 +222,6 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     ),
     _entry(
         "make_laplace_threshold-float",
-        1.0,
         lambda dp, factor: dp.m.make_laplace_threshold(*_counts(dp, float), scale=1.0 / factor, threshold=4.0),
         _count_data(float),
         _beside_counts,
@@ -227,33 +231,32 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     ),
     _entry(
         "make_randomized_response",
-        math.log(3.0),
         lambda dp, factor: dp.m.make_randomized_response(["a", "b", "c"], prob=_truth(3, factor)),
         lambda st: st.sampled_from(["a", "b", "c"]),
         lambda x: ["a", "b", "c"],
+        epsilon=math.log(3.0),
         said="Make a Measurement that implements randomized response on a categorical value.",
     ),
     _entry(
         "make_randomized_response_bool",
-        math.log(3.0),
         lambda dp, factor: dp.m.make_randomized_response_bool(prob=_truth(2, factor)),
         lambda st: st.booleans(),
         lambda x: [not x],
+        epsilon=math.log(3.0),
         said="Make a Measurement that implements randomized response on a boolean value.",
     ),
     _entry(
         "make_randomized_response_bitvec",
-        2 * math.log(3.0),
         lambda dp, factor: dp.m.make_randomized_response_bitvec(
             dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=2 / (1 + 3.0**factor)
         ),
         lambda st: st.sampled_from([bytes([0]), *(bytes([2**bit]) for bit in range(3))]),
         lambda x: [bytes([0]), *(bytes([2**bit]) for bit in range(3))],
+        epsilon=2 * math.log(3.0),
         said="Make a Measurement that implements randomized response on a bit vector.",
     ),
     _entry(
         "make_alp_queryable",
-        1.0,
         _alp,
         _count_data(int),
         _beside_counts,
@@ -262,49 +265,31 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     ),
     _entry(
         "make_gaussian-int",
-        None,
         lambda dp, factor: dp.m.make_gaussian(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0 / factor),
         _small,
         _beside,
         rho=0.5,
         said="Make a Measurement that adds noise from the Gaussian(`scale`) distribution to the input.",
     ),
-    _entry(
+    _of_scores(
         "make_noisy_max-zcdp",
-        None,
         lambda dp, factor: dp.m.make_noisy_max(*_scores(dp), dp.zero_concentrated_divergence(), scale=2.0 / factor),
-        _some_scores,
-        _beside_scores,
         rho=0.125,
-        said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
     ),
-    _entry(
+    _of_scores(
         "make_report_noisy_max_gumbel",
-        1.0,
         lambda dp, factor: dp.m.make_report_noisy_max_gumbel(*_scores(dp), scale=2.0 / factor),
-        _some_scores,
-        _beside_scores,
-        said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
     ),
-    _entry(
+    _of_scores(
         "make_noisy_max",
-        1.0,
         lambda dp, factor: dp.m.make_noisy_max(*_scores(dp), dp.max_divergence(), scale=2.0 / factor),
-        _some_scores,
-        _beside_scores,
-        said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
     ),
-    _entry(
+    _of_scores(
         "make_noisy_top_k",
-        1.0,
         lambda dp, factor: dp.m.make_noisy_top_k(*_scores(dp), dp.max_divergence(), k=2, scale=4.0 / factor),
-        _some_scores,
-        _beside_scores,
-        said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
     ),
     _entry(
         "make_private_quantile",
-        1.0,
         lambda dp, factor: dp.m.make_private_quantile(
             dp.vector_domain(dp.atom_domain(T=float, nan=False)),
             dp.symmetric_distance(),
@@ -319,7 +304,6 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     ),
     _entry(
         "make_canonical_noise",
-        1.0,
         lambda dp, factor: dp.m.make_canonical_noise(*_floats(dp), d_in=1.0, d_out=(factor, 0.01)),
         _halves,
         _beside,

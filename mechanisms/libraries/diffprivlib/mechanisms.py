@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...claim import Claim
 from ...library_entry import Finding, LibraryEntry, Mechanism, Near, Strategy, quietly
-from .package import LIBRARY, NONE_FOUND, ONE, hundredths, library_entry, random_state
-
-_APPROXIMATE = Claim(epsilon=1.0, delta=0.01)
+from .package import LIBRARY, NONE_FOUND, hundredths, library_entry, random_state
 
 
 def _mechanism(name: str, **options: object) -> Callable[[], Mechanism]:
@@ -92,29 +91,20 @@ def _other_letters(value: object) -> list[str]:
 _NEAR_ONE = {"epsilon": 1.0, "sensitivity": 1.0}
 _NEAR_DELTA = {"epsilon": 1.0, "delta": 0.01, "sensitivity": 1.0}
 _UNIT_BOX = {**_NEAR_ONE, "lower": 0.0, "upper": 1.0}
-#: Mechanism, its options, claim, data, neighbours, the words of its documentation.
-_MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None, str], ...] = (
+#: Mechanism, its options, which say what it claims, data, neighbours, the words of its documentation.
+_MECHANISMS: tuple[tuple[str, Mapping[str, Any], Strategy, Near | None, str], ...] = (
     (
         "Binary",
         {"epsilon": 1.0, "value0": "yes", "value1": "no"},
-        ONE,
         _binary,
         lambda value: ["yes", "no"],
         "The classic binary mechanism in differential privacy.",
     ),
-    ("Gaussian", _NEAR_DELTA, _APPROXIMATE, _floats, _beside, "The Gaussian mechanism in differential privacy."),
-    (
-        "GaussianAnalytic",
-        _NEAR_DELTA,
-        _APPROXIMATE,
-        _floats,
-        _beside,
-        "The analytic Gaussian mechanism in differential privacy.",
-    ),
+    ("Gaussian", _NEAR_DELTA, _floats, _beside, "The Gaussian mechanism in differential privacy."),
+    ("GaussianAnalytic", _NEAR_DELTA, _floats, _beside, "The analytic Gaussian mechanism in differential privacy."),
     (
         "GaussianDiscrete",
         {**_NEAR_DELTA, "sensitivity": 1},
-        _APPROXIMATE,
         lambda st: st.integers(-5, 5),
         _beside,
         "The Discrete Gaussian mechanism in differential privacy.",
@@ -122,7 +112,6 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
     (
         "Geometric",
         {"epsilon": 1.0, "sensitivity": 1},
-        ONE,
         _integers,
         _beside,
         "The classic geometric mechanism for differential privacy",
@@ -130,7 +119,6 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
     (
         "GeometricTruncated",
         {"epsilon": 1.0, "sensitivity": 1, "lower": 0, "upper": 3},
-        ONE,
         lambda st: st.integers(0, 3),
         _beside,
         "The truncated geometric mechanism",
@@ -138,18 +126,16 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
     (
         "GeometricFolded",
         {"epsilon": 1.0, "sensitivity": 1, "lower": 0, "upper": 3},
-        ONE,
         lambda st: st.integers(0, 3),
         _beside,
         "The folded geometric mechanism",
     ),
-    ("Laplace", _NEAR_ONE, ONE, _floats, _beside, "The classical Laplace mechanism in differential privacy."),
-    ("LaplaceTruncated", _UNIT_BOX, ONE, hundredths, _beside_in_unit, "The truncated Laplace mechanism"),
-    ("LaplaceFolded", _UNIT_BOX, ONE, hundredths, _beside_in_unit, "The folded Laplace mechanism"),
+    ("Laplace", _NEAR_ONE, _floats, _beside, "The classical Laplace mechanism in differential privacy."),
+    ("LaplaceTruncated", _UNIT_BOX, hundredths, _beside_in_unit, "The truncated Laplace mechanism"),
+    ("LaplaceFolded", _UNIT_BOX, hundredths, _beside_in_unit, "The folded Laplace mechanism"),
     (
         "LaplaceBoundedDomain",
         _UNIT_BOX,
-        ONE,
         hundredths,
         _beside_in_unit,
         "The bounded Laplace mechanism on a bounded domain.",
@@ -157,7 +143,6 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
     (
         "LaplaceBoundedNoise",
         _NEAR_DELTA,
-        _APPROXIMATE,
         _floats,
         _beside,
         "The Laplace mechanism with bounded noise, only applicable for approximate differential privacy (delta > 0)",
@@ -165,16 +150,14 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
     (
         "Snapping",
         {**_NEAR_ONE, "lower": 0.0, "upper": 100.0},
-        ONE,
         hundredths,
         _beside_in_unit,
         "The Snapping mechanism for differential privacy.",
     ),
-    ("Staircase", _NEAR_ONE, ONE, _floats, _beside, "The staircase mechanism in differential privacy."),
+    ("Staircase", _NEAR_ONE, _floats, _beside, "The staircase mechanism in differential privacy."),
     (
         "Uniform",
         {"delta": 0.25, "sensitivity": 1.0},
-        Claim(epsilon=0.0, delta=0.25),
         _floats,
         _beside,
         "The Uniform mechanism in differential privacy.",
@@ -182,7 +165,6 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
     (
         "ExponentialCategorical",
         {"epsilon": 1.0, "utility_list": [("a", "b", 1.0), ("a", "c", 2.0), ("b", "c", 1.0)]},
-        ONE,
         _letter,
         _other_letters,
         "The exponential mechanism for achieving differential privacy on categorical inputs, as first proposed by "
@@ -191,7 +173,6 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
     (
         "ExponentialHierarchical",
         {"epsilon": 1.0, "hierarchy": [["a", "b"], ["c"]]},
-        ONE,
         _letter,
         _other_letters,
         "Adaptation of the exponential mechanism to hierarchical data.",
@@ -200,11 +181,11 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None
 
 
 def _mechanisms() -> Iterator[LibraryEntry]:
-    for name, options, claim, data, near, said in _MECHANISMS:
+    for name, options, data, near, said in _MECHANISMS:
         rounded = name == "Geometric"
         yield library_entry(
             what=name,
-            claim=claim,
+            claim=Claim(epsilon=options.get("epsilon", 0.0), delta=options.get("delta", 0.0)),
             quotation=said,
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=data,
