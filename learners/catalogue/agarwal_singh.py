@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ...errors import must_be, must_be_one_of
@@ -250,13 +251,14 @@ def ftpl_cases(note: str, pure: Mapping[str, object]) -> tuple[Case, ...]:
     )
 
 
+_ftrl_entry = partial(Entry, source=THEOREM_3_1, rounds=4)
+_ftpl_entry = partial(Entry, source=THEOREM_A_1, rounds=4, delta=1e-2)
+
 ENTRIES = (
-    Entry(
+    _ftrl_entry(
         name="agarwal-singh/ftrl-experts",
         summary="follow the regularised leader over experts, Laplace tree",
-        source=THEOREM_3_1,
         build=ftrl_experts,
-        rounds=4,
         losses="symmetric",
         regret=RegretClaim(bound=experts_bound, exponent=0.5, source=f"{THEOREM_3_1}, its constant mended"),
         cases=(
@@ -273,22 +275,18 @@ ENTRIES = (
             FalsifiedCase(**PUBLISHED_SUMS, losses="unit", rounds=2, runs=50_000),
         ),
     ),
-    Entry(
+    _ftrl_entry(
         name="agarwal-singh/ftrl-ball",
         summary="follow the regularised leader over the L2 ball, Laplace tree",
-        source=THEOREM_3_1,
         build=ftrl_ball,
-        rounds=4,
         losses="l2-ball",
         regret=RegretClaim(bound=ball_bound, exponent=0.5, source=f"{THEOREM_3_1}, its constant mended"),
         cases=FTRL_CASES,
     ),
-    Entry(
+    _ftrl_entry(
         name="agarwal-singh/ftrl-cube",
         summary="follow the regularised leader over the cube, Laplace tree",
-        source=THEOREM_3_1,
         build=ftrl_cube,
-        rounds=4,
         losses="l1-ball",
         regret=RegretClaim(bound=cube_bound, exponent=0.5, source=f"{THEOREM_3_1}, its constant mended"),
         cases=(
@@ -298,13 +296,10 @@ ENTRIES = (
             SurvivingCase(**REPAIRED_SUMS, arms=1, rounds=2, runs=50_000),
         ),
     ),
-    Entry(
+    _ftpl_entry(
         name="agarwal-singh/ftpl-simplex",
         summary="follow the perturbed leader over experts, Gaussian tree",
-        source=THEOREM_A_1,
         build=ftpl_over(Simplex),
-        rounds=4,
-        delta=1e-2,
         losses="symmetric",
         regret=RegretClaim(bound=perturbed_bound, exponent=0.5, source=PROOF_3_5),
         cases=(
@@ -324,25 +319,19 @@ ENTRIES = (
         ),
         example=PUBLISHED_LEAST,
     ),
-    Entry(
+    _ftpl_entry(
         name="agarwal-singh/ftpl-ball",
         summary="follow the perturbed leader over the L2 ball, Gaussian tree",
-        source=THEOREM_A_1,
         build=ftpl_over(Ball),
-        rounds=4,
-        delta=1e-2,
         losses="l2-ball",
         regret=RegretClaim(bound=perturbed_bound, exponent=0.5, source=PROOF_3_5),
         cases=ftpl_cases("base 2; base e gives a sigma larger by 1 %", {"noise_delta": 0.5, "base": "2"}),
         example=PUBLISHED_LEAST,
     ),
-    Entry(
+    _ftpl_entry(
         name="agarwal-singh/ftpl-cube",
         summary="follow the perturbed leader over the cube, Gaussian tree",
-        source=THEOREM_A_1,
         build=ftpl_over(Cube),
-        rounds=4,
-        delta=1e-2,
         losses="l1-ball",
         regret=RegretClaim(bound=perturbed_bound, exponent=0.5, source=PROOF_3_5),
         cases=ftpl_cases("base 2; base e gives a sigma larger by 1 %", {"noise_delta": 0.5, "base": "2"}),

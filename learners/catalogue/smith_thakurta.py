@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from ...errors import must_be
@@ -156,16 +157,15 @@ SMALL = {"radius": 0.1}
 IN_THE_PLANE: dict[str, Any] = {"arms": 2, "rounds": 8, "parameters": {"radius": 2.0}, "runs": 100_000}
 OWN_CURVATURE = "with the regulariser's H of Theorem 11, on a small ball, where H ‖C‖ adds little to the noise"
 
+_entry = partial(Entry, arms=1, losses="lipschitz", fixed_losses=True)
+
 ENTRIES = (
-    Entry(
+    _entry(
         name="smith-thakurta/pftal",
         summary="private follow the approximate leader, strongly convex losses",
         source=f"{PAPER}, Theorem 3",
         build=pftal,
         rounds=4,
-        arms=1,
-        losses="lipschitz",
-        fixed_losses=True,
         regret=RegretClaim(bound=regret_bound, exponent=0.0, source=f"{PAPER}, Theorem 4; the constants are derived"),
         cases=(
             FalsifiedCase(**OUTPUTS),
@@ -181,15 +181,12 @@ ENTRIES = (
             SurvivingCase(**REPAIRED, surface="release", arms=2, rounds=8, runs=100_000),
         ),
     ),
-    Entry(
+    _entry(
         name="smith-thakurta/pftal-lipschitz",
         summary="private follow the approximate leader on regularised Lipschitz losses",
         source=f"{PAPER}, Theorem 3 and Appendix C",
         build=pftal_lipschitz,
         rounds=4,
-        arms=1,
-        losses="lipschitz",
-        fixed_losses=True,
         regret=RegretClaim(
             bound=lipschitz_regret_bound, exponent=0.5, source=f"{PAPER}, Theorem 11; the constants are derived"
         ),
@@ -202,15 +199,12 @@ ENTRIES = (
             SurvivingCase(**REPAIRED, surface="release", arms=2, parameters=SMALL, runs=100_000),
         ),
     ),
-    Entry(
+    _entry(
         name="smith-thakurta/pftal-bandit",
         summary="private follow the approximate leader, bandit feedback",
         source=f"{PAPER}, Theorem 5",
         build=pftal_bandit,
         rounds=4,
-        arms=1,
-        losses="lipschitz",
-        fixed_losses=True,
         regret=RegretClaim(bound=bandit_regret_bound, exponent=2 / 3, source=PROOF_6),
         cases=(
             FalsifiedCase(**BANDIT_OUTPUTS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ...mechanisms.noise import L2Laplace
 from ...mechanisms.parameters import check_positive
@@ -133,16 +134,15 @@ ANSWERING_PLANE = flat_pair(8, 2, curvature=FLAT, radius=2.0, answers=True)
 SQUARE_ROOT = "for experts' losses in [-1, 1] L is sqrt(p), which we read into Table 1's linear functions"
 HULL = "the simplex in R^p holds no ball, as Algorithm 3 needs: run in coordinates of its hull, which is our reading"
 
+_entry = partial(Entry, arms=1, losses="lipschitz", fixed_losses=True)
+
 ENTRIES = (
-    Entry(
+    _entry(
         name="smith-thakurta/pftal-bandit-lipschitz",
         summary="private follow the approximate leader, bandit feedback, regularised Lipschitz losses",
         source=f"{PAPER}, Theorem 5 and Appendix E.3 with the H and beta of Theorem 17",
         build=pftal_bandit_lipschitz,
         rounds=5,
-        arms=1,
-        losses="lipschitz",
-        fixed_losses=True,
         regret=RegretClaim(bound=adaptive_bound, exponent=0.75, source=PROOF_6_FOR_17),
         cases=(
             FalsifiedCase(**BANDIT_OUTPUTS, pair=flat_pair(5), parameters=TIGHT, runs=100_000),
@@ -157,15 +157,12 @@ ENTRIES = (
             ),
         ),
     ),
-    Entry(
+    _entry(
         name="smith-thakurta/pftal-bandit-experts",
         summary="private follow the approximate leader over the simplex of experts, bandit feedback",
         source=f"{PAPER}, Theorem 5, Appendix E.3 and Table 2",
         build=pftal_bandit_experts,
         rounds=5,
-        arms=1,
-        losses="lipschitz",
-        fixed_losses=True,
         regret=RegretClaim(bound=adaptive_bound, exponent=0.75, source=PROOF_6_FOR_17),
         cases=(
             FalsifiedCase(standing="reading", pair=flat_pair(5), surface="release", runs=100_000, note=HULL),
@@ -178,15 +175,12 @@ ENTRIES = (
             ),
         ),
     ),
-    Entry(
+    _entry(
         name="smith-thakurta/pftal-bandit-adaptive",
         summary="private follow the approximate leader, bandit feedback, adaptive adversaries",
         source=f"{PAPER}, Theorem 5 with the beta of Theorem 6",
         build=pftal_bandit_adaptive,
         rounds=4,
-        arms=1,
-        losses="lipschitz",
-        fixed_losses=True,
         regret=RegretClaim(bound=adaptive_bound, exponent=0.75, source=PROOF_6),
         cases=(
             FalsifiedCase(**ANSWERED, pair=ANSWERING, runs=100_000),
