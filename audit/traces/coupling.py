@@ -200,7 +200,7 @@ def _released(events: list[TapeEvent]) -> tuple[float, bool]:
 
 
 def _size_of(form: Form) -> float:
-    return sum(abs(factor) * form.tape.scale_of_variable(key) for key, factor in form.noise.items())
+    return sum(abs(factor) * form.tape.scales[key] for key, factor in form.noise.items())
 
 
 def _plays(target: Any, job: Job) -> list[Play]:

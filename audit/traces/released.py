@@ -92,10 +92,15 @@ class Released:
         leak = Leak(subject, event.round, place, left, right, 1, runs, number=number, events=row.event)
         shown_rows = [each_row for each_row in self.rows[: self.found.unexplained + 1] if each_row.number]
         suffices = explained(shown_rows, self.laws).unexplained is None
-        untracked = self._first_release() if suffices else place if form is not None and form.is_public else None
+        releases = (event.place for event in self.left.events if isinstance(event, Release))
+        untracked = next(releases, None) if suffices else place if form is not None and form.is_public else None
         if not row.factors:
             return replace(leak, lost=untracked)
-        sites = {event.place for event in self.left.events if isinstance(event, Drawn) and row.uses(event.variables)}
+        sites = {
+            event.place
+            for event in self.left.events
+            if isinstance(event, Drawn) and not row.factors.keys().isdisjoint(event.variables)
+        }
         hint = f"its noise, drawn at {', '.join(sorted(map(str, sites)))}, is in other outputs too"
         if number:
             hint += self._noiseless(row, shown_rows[:-1])
@@ -144,9 +149,6 @@ class Released:
     def _place(event: Shown, number: int) -> int:
         flat = list(event.value.flat)
         return [i for i, cell in enumerate(flat) if not isinstance(cell, Size)][number - 1]
-
-    def _first_release(self) -> CallSite | None:
-        return next((event.place for event in self.left.events if isinstance(event, Release)), None)
 
     def lost(self, leak: Leak) -> CallSite | None:
         """Return where the trace lost track before a leak; None where it is a bypass."""

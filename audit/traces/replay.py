@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -168,23 +169,6 @@ def play_on(tape: Tape, playing: Playing, left: bool, foreign: object = None) ->
     return tape
 
 
-def learner_playing(
-    learner: Learner, pair: Pair, runs: int, view: View = ACTIONS, *, forced: object = None
-) -> Playing:
-    """Return what plays a learner in either world of a pair.
-
-    Parameters
-    ----------
-    forced : arm or point, optional
-        What every run plays in the differing round, whatever the learner says.
-    """
-
-    def playing(tape: Tape, left: bool) -> None:
-        _play_learner(learner, pair, tape, runs, left, view, forced)
-
-    return playing
-
-
 @dataclass
 class _Taped:
     """A learner that tells its tape the round, and plays what it is forced to in one of them."""
@@ -210,7 +194,7 @@ class _Taped:
 
 
 @blaming
-def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, view: View, forced: object) -> None:
+def _play_learner(learner: Learner, pair: Pair, runs: int, view: View, forced: object, tape: Tape, left: bool) -> None:
     def learned(t: int, state: object) -> None:
         value = values_of(learner, view.channel, state)
         if value is not None:  # of a plain class, which plays one run, the list of its value
@@ -232,17 +216,9 @@ def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: boo
     )
 
 
-def mechanism_playing(mechanism: Callable[..., object], left_data: object, right_data: object, runs: int) -> Playing:
-    """Return what runs a mechanism on either of its inputs; one that is called run by run, once."""
-
-    def playing(tape: Tape, left: bool) -> None:
-        _play_mechanism(mechanism, left_data if left else right_data, tape, runs)
-
-    return playing
-
-
 @blaming
-def _play_mechanism(mechanism: Callable[..., object], data: object, tape: Tape, runs: int) -> None:
+def _play_mechanism(mechanism: Callable[..., object], pair: Any, runs: int, tape: Tape, left: bool) -> None:
+    data = pair.left if left else pair.right
     if getattr(mechanism, "batched", False):
         with at_play(mechanism)():
             outputs = called(mechanism, data, tape, runs)
@@ -309,11 +285,17 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, first
     return recorded
 
 
-def playing(target: Any, pair: Any, runs: int, view: View) -> Playing:
-    """Return what plays a learner or a mechanism in either world of a pair."""
+def playing(target: Any, pair: Any, runs: int, view: View = ACTIONS, *, forced: object = None) -> Playing:
+    """Return what plays a learner or a mechanism in either world of a pair.
+
+    Parameters
+    ----------
+    forced : arm or point, optional
+        What every run of a learner plays in the differing round, whatever it says.
+    """
     if hasattr(target, "act") or isinstance(target, Scalar):
-        return learner_playing(target, pair, runs, view)
-    return mechanism_playing(target, pair.left, pair.right, runs)
+        return partial(_play_learner, target, pair, runs, view, forced)
+    return partial(_play_mechanism, target, pair, runs)
 
 
 def _blocks(

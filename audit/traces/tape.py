@@ -204,7 +204,7 @@ class Tape(Draws):
         self.of_zero: list[Escape] = []  # noise calls for 0: their noise may be meant for another value
         self.generators: list[tuple[np.random.BitGenerator, bytes]] = []  # that are watched, and their states before
         self._drawn: list[float] = []  # the noise of every variable
-        self._scales: list[float] = []
+        self.scales: list[float] = []  # of the noise of every variable
         self._public: list[Callable[[], float]] = []  # the value of every public variable
         self._kept: list[Form] = []  # whose values were given: their numbers are no other's while they live
 
@@ -239,10 +239,6 @@ class Tape(Draws):
         """Note that an exception passes a frame of the code under audit: whether it does may depend on noise."""
         if self._drawn:
             self.escape("raises an exception", site_of(_line_of(frame)))
-
-    def scale_of_variable(self, key: int) -> float:
-        """Return the scale of the noise of a variable."""
-        return self._scales[key]
 
     def overwrite(self) -> None:
         """Note that a number with noise is replaced by one without."""
@@ -344,7 +340,7 @@ class Tape(Draws):
         """Return a location plus noise as forms, where its scale is not 0."""
         shape, where, numbers = noise.shape, _line(), itertools.count(len(self._drawn))
         self.events += draws
-        self._scales += [scale_of_law(event.law) for event in draws for _ in event.variables]
+        self.scales += [scale_of_law(event.law) for event in draws for _ in event.variables]
         self._drawn += [value for value, scale in zip(noise.reshape(-1).tolist(), scales, strict=True) if scale]
         forms = np.empty(noise.size, dtype=object)
         forms[:] = [Form(self, 0.0, {next(numbers): 1.0}, where) if scale else 0.0 for scale in scales]

@@ -20,7 +20,7 @@ from .branches import SAMPLED, Branches, branches
 from .costs import composed_epsilon, laplace_shifts, path_cost
 from .coupling import Twin
 from .parting import Leak
-from .replay import Trace, learner_playing, trace, traces
+from .replay import Trace, playing, trace, traces
 from .tape import Escape, Shown
 
 #: Why every run of a target does the same.
@@ -133,7 +133,8 @@ def _coupled(twin: Twin, target: Any, pair: Any, claim: Claim, untested: Tracing
 def traced(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: bool = False) -> Tracing:
     """Return what `tracing` does, but that no plain plays have tested it: a bound ranks pairs, and is none yet."""
     replays = traces(target, pair, seed=seed, view=claim.view)
-    leaks = sorted((replay for replay in replays if replay.leak is not None), key=lambda replay: not bypasses(replay))
+    leaks = [replay for replay in replays if replay.leak is not None]
+    leaks.sort(key=lambda replay: replay.leak is not None and not replay.leak.bypass)
     if leaks:
         return Tracing(replays, _counted(leaks, replays), None, None, leaks[0], 0)
     epsilon, branching, worst, run, gap = _largest(target, pair, claim, replays, seed)
@@ -144,11 +145,6 @@ def traced(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: b
     for_every_pair = every_pair and isinstance(pair, Pair) and gap is None
     on_all = _claim_upper(target, pair, claim, seed, replays) if for_every_pair else None
     return Tracing(replays, None, on_pair, on_all, worst, run)
-
-
-def bypasses(replay: Trace) -> bool:
-    """Return whether a trace found a bypass."""
-    return replay.leak is not None and replay.leak.bypass
 
 
 def _counted(leaking: list[Trace], replays: list[Trace]) -> Leak:
@@ -234,8 +230,7 @@ def _composed(paths: list[Trace], delta: float, epsilon: float) -> float:
 
 def _forced(target: Learner, pair: Pair, view: View, branching: Branches, seed: int) -> list[Trace]:
     return [
-        trace(learner_playing(target, pair, _FORCED, view, forced=choice), seed, 0, _FORCED)
-        for choice in branching.choices
+        trace(playing(target, pair, _FORCED, view, forced=choice), seed, 0, _FORCED) for choice in branching.choices
     ]
 
 
@@ -304,7 +299,7 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
             pair_branching = branches(learner, extreme)
             if pair_branching.how == "sampled" or pair_branching.both:
                 return None
-            paths = [trace(learner_playing(learner, extreme, _FORCED, claim.view), seed, 0, _FORCED)]
+            paths = [trace(playing(learner, extreme, _FORCED, claim.view), seed, 0, _FORCED)]
             epsilon, *_, gap = _largest(learner, extreme, claim, paths, seed, composed=grows)
             if gap is not None:
                 return None

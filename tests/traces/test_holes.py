@@ -3,12 +3,14 @@
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from overclaim.audit.play.data import DataPair
+from overclaim.audit.traces.coupling import _forked
 from overclaim.audit.traces.forms.trusted import _SILENT, _WARNING
 from overclaim.audit.traces.upper import tracing
 from overclaim.mechanisms.claim import Claim
@@ -107,3 +109,18 @@ def test_arrays_that_a_target_makes_hold_forms_and_no_one_elses_do():
     assert "FormArray" in seen
     assert np.zeros is before
     assert type(np.zeros(2)) is np.ndarray
+
+
+def test_a_play_that_hangs_is_ended():
+    """The process that plays waited for it, and so did every later trace."""
+    process = _forked(lambda connection: time.sleep(600))
+    assert process.answer(0.05) == "it takes too long"
+    process.end()
+    with pytest.raises(OSError, match="handle is closed"):
+        process.connection.recv()
+
+
+def test_a_process_that_ends_plays_nothing():
+    process = _forked(lambda connection: None)
+    assert process.answer(60.0) == "its process ended"
+    process.end()

@@ -54,10 +54,6 @@ class Row:
     number: int = 0
     largest: float = 0.0
 
-    def uses(self, variables: range) -> bool:
-        """Tell whether some of these variables are in it."""
-        return any(key in variables for key in self.factors)
-
     @property
     def size(self) -> float:
         """The size of the shifts, and of what they were computed of."""
@@ -300,7 +296,7 @@ class _Part:
         return _cleaned(self._of_kinds()) * self.scales
 
     def _of_kinds(self) -> Floats:
-        for of_kind, solve in ((self.laplace, _least_sum), (~self.laplace, _least_squares)):
+        for of_kind, solve in ((self.laplace, _least_sum), (~self.laplace, _Factored.solved)):
             if of_kind.any():
                 part = self.whole if of_kind.all() else _Factored.of(self.matrix[:, of_kind])
                 solution = np.zeros(len(self.keys))
@@ -344,10 +340,6 @@ def scale_of_law(law: Law) -> float:
 def _cleaned(solution: Floats) -> Floats:
     """Return a solution without what rounding left in it."""
     return np.where(np.abs(solution) > _DUST * np.abs(solution).max(initial=0.0), solution, 0.0)
-
-
-def _least_squares(part: _Factored, right: Floats) -> Floats:
-    return part.solved(right)
 
 
 def _least_sum(part: _Factored, right: Floats) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 
 #: What is silent on all floats but infinite ones and nan.
 _SILENT: frozenset[Callable[..., Any]] = frozenset(
-    {
+    (
         *(
             np.absolute,
             np.fabs,
@@ -30,7 +30,7 @@ _SILENT: frozenset[Callable[..., Any]] = frozenset(
         ),
         *(np.trunc, np.round, np.around, np.heaviside, np.sort, np.max, np.amax, np.min, np.amin, np.nan_to_num),
         *(np.arctan, np.tanh),
-    }
+    )
 )
 #: What may warn: of overflow, of zeros, or of negative numbers.
 _WARNING: frozenset[Callable[..., Any]] = frozenset(
