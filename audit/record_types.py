@@ -413,7 +413,7 @@ class CauseJson(TypedDict, total=False):
 
 
 class TracesJson(TypedDict, total=False):
-    """Bounds from above, the leak and the cause; why there are none."""
+    """Bounds from above, the leak and the cause; why there are none, and why one was rejected."""
 
     epsilon_upper: Annotated[Number | None, Default(None)]
     epsilon_upper_pair: Number | None
@@ -421,6 +421,7 @@ class TracesJson(TypedDict, total=False):
     upper_scope: Literal["pair", "claim"] | None
     upper_how: Annotated[Literal["maximised", "bounded", "sampled"] | None, Default(None)]
     upper_rests_on: list[str] | None
+    upper_rejected: Maybe[str]
     leak: LeakJson | None
     cause: CauseJson | None
     untraced: str | None

@@ -35,7 +35,7 @@ from .extras import Extras, facts_of, figures_of, traces_of
 from .identity import parameter, question_of
 from .sanitise import finite, json_text
 from .score_record import of_scores, p_value_of
-from .upper_words import least_binding
+from .upper_words import kept_traces, least_binding
 
 if TYPE_CHECKING:
     from ..audit.plans.tasks import Prepared, Task
@@ -57,6 +57,7 @@ def claim_record(
     traced, drawn = (wanted and result.canaries is None for wanted in (with_trace, with_evidence))
     traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if traced else {}
     promise = promised(result)
+    traces = kept_traces(promise, traces)
     upper = least_binding({**promise, **traces}, on_pair=result.pair_given)
     result = replace(result, upper=upper)
     exact, known = facts_of(prepared, result, extras, figures=drawn)

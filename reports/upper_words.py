@@ -21,6 +21,16 @@ def binding(claim: ClaimRecord) -> float | None:
     return None if _contradicted(claim) else _traced(claim)
 
 
+def kept_traces(promise: ClaimRecord, traces: ClaimRecord) -> ClaimRecord:
+    """Return what traces come to, without a bound that what was certified rejects: why is said in its place."""
+    claim: ClaimRecord = {**promise, **traces}
+    if not _contradicted(claim):
+        return traces
+    bounds: ClaimRecord = {"epsilon_upper": None, "epsilon_upper_pair": None, "upper": None, "upper_how": None}
+    rejected: ClaimRecord = {"trace_result": "NOT BOUNDED", "within_claim": False, "upper_rejected": _bounds(claim)[0]}
+    return {**traces, **bounds, "upper_scope": None, **rejected}
+
+
 def _traced(claim: ClaimRecord) -> float | None:
     """Return what traces bound a claim's level by, whatever was certified; None where they do not."""
     upper = claim.get("epsilon_upper") if is_epsilon(measure_of(claim)) else claim.get("upper")
@@ -82,10 +92,11 @@ def trace_lines(claim: ClaimRecord) -> list[str]:
 
 def _bounds(claim: ClaimRecord) -> list[str]:
     upper, pair = claim.get("epsilon_upper"), claim.get("epsilon_upper_pair")
-    if upper is None:
-        return []
     what = "it" if claim.get("upper_how") == "sampled" else "the upper bound"  # of sampled paths there is none
     rests = f"{what} rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
+    if upper is None:
+        rejected = claim.get("upper_rejected")
+        return [rejected, rests] if rejected else []
     sampled = claim.get("upper_how") == "sampled"
     if sampled and _contradicted(claim):
         top = at_most(_top(claim), ".4f")

@@ -12,10 +12,12 @@ Row = tuple[str, str]
 #: Columns of the labels and of a line; lines of one label and of all, at most.
 LABEL, WIDTH, LINES, MOST = 12, 120, 2, 8
 #: What gets one line where eight do not hold all, the least important first; and what is then left out.
-SHORTENED = ("Claimed by", "Assumes", "Cause", "Fix", "Inputs", "Simplest", "Next", "Power", "Meaning", "Evidence")
+SHORTENED = ("Claimed by", "Cause", "Fix", "Inputs", "Simplest", "Next", "Power", "Meaning", "Evidence")
 LEFT_OUT = ("Claimed by", "Next")
 #: The label of a command, which is to be copied: never wrapped, never shortened.
 COMMAND = "Reproduce"
+#: The label of what a bound rests on, which is never cut.
+ASSUMES = "Assumes"
 
 
 def labelled(head: str, rows: Sequence[Row]) -> str:
@@ -31,12 +33,11 @@ def labelled(head: str, rows: Sequence[Row]) -> str:
 
 
 def filled(rows: Sequence[Row], limits: Mapping[str, int] | None = None) -> list[str]:
-    """Return labels with their texts, each in two lines at most, or in as many as `limits` says."""
+    """Return labels with their texts, each in two lines at most, or in as many as `limits` says; assumptions whole."""
     lines: list[str] = []
     for label, text in rows:
-        limit = (limits or {}).get(label, LINES)
-        if limit:
-            lines += wrapped(label, text, limit)
+        limit = None if label == ASSUMES else (limits or {}).get(label, LINES)
+        lines += [] if limit == 0 else wrapped(label, text, limit)
     return lines
 
 

@@ -34,7 +34,7 @@ from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.one_shot.zoo import zoo
 from overclaim.mechanisms.view import RELEASE
-from overclaim.reports.upper_words import binding, trace_lines
+from overclaim.reports.upper_words import binding, kept_traces, trace_lines
 from overclaim.testing import laplace
 
 
@@ -268,6 +268,26 @@ def test_what_is_certified_beyond_a_bound_on_every_pair_contradicts_it():
     assert "traced: at most 0.6900, below what is certified" in "\n".join(trace_lines(record))
     assert binding(record) is None  # and no bracket is drawn for it
     assert binding({**record, "epsilon_lower": 0.6}) == 0.69
+
+
+@pytest.mark.parametrize("how", ["maximised", "sampled"])
+def test_a_record_keeps_no_bound_below_what_was_certified(how):
+    promise = {"epsilon_lower": 0.73, "claimed": {"epsilon": 0.7, "delta": 0.0}}
+    traces = {"epsilon_upper": 0.69, "epsilon_upper_pair": 0.69, "upper": None, "upper_scope": "pair"}
+    traces |= {
+        "upper_how": how,
+        "upper_rests_on": ["real arithmetic"],
+        "trace_result": "BOUNDED",
+        "within_claim": True,
+    }
+    kept = kept_traces(promise, traces)
+    assert {kept[name] for name in ("epsilon_upper", "epsilon_upper_pair", "upper", "upper_how")} == {None}
+    assert (kept["trace_result"], kept["within_claim"]) == ("NOT BOUNDED", False)
+    (why, rests) = trace_lines({**promise, **kept})
+    assert why.startswith("traced: at most 0.6900")
+    assert "below what is certified" in why
+    assert "real arithmetic" in rests
+    assert kept_traces({**promise, "epsilon_lower": 0.6}, traces) is traces
 
 
 @pytest.mark.parametrize("seed", [0, 19])

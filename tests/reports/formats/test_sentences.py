@@ -225,6 +225,12 @@ def test_long_inputs_are_shown_where_they_begin_to_differ():
         assert mark in text
 
 
+def test_what_is_assumed_is_never_cut():
+    assumed = "; ".join(f"assumption {i} of those that a bound rests on" for i in range(9))
+    lines = labelled("head", [(label, "word " * 60) for label in ("Cause", "Fix", "Meaning")] + [("Assumes", assumed)])
+    assert assumed in " ".join(lines.split())
+
+
 def test_labels_are_shortened_before_they_are_left_out_and_a_command_never():
     rows = [(label, "word " * 60) for label in LABELS.split(", ") if label not in ("Canaries", "Assumes", "Meaning")]
     lines = labelled("head", rows).split("\n")
