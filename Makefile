@@ -75,7 +75,7 @@ mutation: $(READY)
 	@$(BIN)/python benchmarks/robustness/mutation.py
 
 # Folders in which at most 2 % of the assigned names say nothing (`known`, `told`): all of them, once all are so.
-NAMED := audit/canaries audit/evidence audit/execution audit/play audit/regret audit/statistics audit/traces \
+NAMED := audit/assumptions audit/canaries audit/evidence audit/execution audit/play audit/regret audit/statistics audit/traces \
     learners/bandits learners/conversions learners/probes testing tests/support
 
 # mypy finds the package by its name, whatever the clone's folder is called, through one link.

@@ -33,7 +33,7 @@ class LearnerBlock(IntEnum):
     UNWATCHED = 0
     REPLAYED = 1
     OTHER = 2
-    BETWEEN = 3  # between the two plays of REPLAYED, and for the size of the state
+    INTERVENING = 3  # between the two plays of REPLAYED, and for the size of the state
     QUIET = 4
     ORIGINAL = 5
     TWIN = 6
@@ -42,7 +42,7 @@ class LearnerBlock(IntEnum):
     DECLARED = 21
     NOISE = 22
     LAW = 23
-    WHOLE = 24
+    POOL = 24
 
 
 class MechanismBlock(IntEnum):
@@ -50,12 +50,12 @@ class MechanismBlock(IntEnum):
 
     REPLAYED = 0
     OTHER = 1
-    BETWEEN = 2
+    INTERVENING = 2
     FIRST = 3  # before any other call
     BEFORE = 4
-    LATER = 5
+    SECOND = 5
     AFTERWARDS = 6
-    WHOLE = 7
+    POOL = 7
 
 
 def draws_of(seed: int, block: int) -> Draws:

@@ -146,8 +146,8 @@ def check_learner(
     else:
         skipped.append("no noise at epsilon = inf")
 
-    says = _check_abilities(learner, pair, losses is None, seed)
-    (checked if says else skipped).append("abilities")
+    has_abilities = _check_abilities(learner, pair, losses is None, seed)
+    (checked if has_abilities else skipped).append("abilities")
 
     if twin is None:
         skipped.append("twin")
@@ -172,8 +172,12 @@ def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
 def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     name = name_of(learner)
     try:
-        check_not_drawn_once(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few or runs))
-        check_caches(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few).actions.tolist())
+        check_not_drawn_once(
+            learner, lambda block, run_count: play(learner, pair, draws_of(seed, block), run_count or runs)
+        )
+        check_caches(
+            learner, lambda block, run_count: play(learner, pair, draws_of(seed, block), run_count).actions.tolist()
+        )
     except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -184,18 +188,20 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     first, _ = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
     other, _ = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.OTHER))
     # One round of one run more, so that a counter of calls is not back where it was, whatever it is divided by.
-    _played(learner, feed, 1, 1, draws_of(seed, LearnerBlock.BETWEEN))
-    again, traces = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
-    if (where := _difference(first, again)) is not None:
+    _played(learner, feed, 1, 1, draws_of(seed, LearnerBlock.INTERVENING))
+    replayed, traces = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
+    if (where := _difference(first, replayed)) is not None:
         elsewhere = f"{name} keeps state between runs, or draws from elsewhere than its own generator"
-        wrong = LearnerError(f"{elsewhere}: the same block played again gave other actions")
-        raise placed(hinted(wrong, *_cure(learner)), f"round {where[0]}, run {where[1]}")
+        refusal = LearnerError(f"{elsewhere}: the same block played again gave other actions")
+        raise placed(hinted(refusal, *_cure(learner)), f"round {where[0]}, run {where[1]}")
     varied = _difference(first, np.broadcast_to(first[..., :1], first.shape)) is not None
     if varied and _difference(first, other) is None:
-        wrong = LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
-        raise hinted(wrong, *_cure(learner))
+        refusal = LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
+        raise hinted(refusal, *_cure(learner))
     if isinstance(learner, Scalar):
-        check_not_pushed_out(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few).actions)
+        check_not_pushed_out(
+            learner, lambda block, run_count: play(learner, pair, draws_of(seed, block), run_count).actions
+        )
     _check_interaction(learner, pair, first, traces, seed)
     if not isinstance(learner, Scalar):  # there every run has a generator of its own
         blocks = [_played(learner, feed, pair.rounds, runs, draws_of(seed, block))[0] for block in SHARED_BLOCKS]
@@ -207,8 +213,8 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
                 ),
                 "draw for every run, as in draws.uniform(runs)",
             )
-        together = np.concatenate([first, other, *blocks], axis=-1)
-        if near_runs_alike(together.reshape(-1, together.shape[-1])[-_COMPARED:].astype(np.float64), runs):
+        all_actions = np.concatenate([first, other, *blocks], axis=-1)
+        if near_runs_alike(all_actions.reshape(-1, all_actions.shape[-1])[-_COMPARED:].astype(np.float64), runs):
             raise hinted(
                 LearnerError(
                     f"the runs of {name} share randomness, such as one draw for two of them: those near "
@@ -225,14 +231,16 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
     Those are the right world's with the arms exchanged; where a learner takes no such losses, the right world's own.
     """
     runs = first.shape[-1]
-    kept = np.arange(runs) < runs // 2
+    is_first_half = np.arange(runs) < runs // 2
     right = getattr(pair, "right", None)
     mirrored = right[:, ::-1].copy() if isinstance(right, np.ndarray) else None
 
     def feed(t: int, actions: Actions, mirrored: Floats | None = mirrored) -> Floats:
         kind = learner.feedback
-        changed = pair.feedback(t, actions, kind, False) if mirrored is None else feedback(mirrored[t], actions, kind)
-        return np.where(kept, pair.feedback(t, actions, kind, True), changed)
+        other_losses = (
+            pair.feedback(t, actions, kind, False) if mirrored is None else feedback(mirrored[t], actions, kind)
+        )
+        return np.where(is_first_half, pair.feedback(t, actions, kind, True), other_losses)
 
     replay = partial(_played, learner, rounds=pair.rounds, runs=runs)
     try:
@@ -243,10 +251,10 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
         f"the runs of {name_of(learner)} interact: other losses in half of them changed the actions of the other half"
     )
     if np.array_equal(traces, new_traces):
-        if (where := _difference(first[..., kept], second[..., kept])) is not None:
+        if (where := _difference(first[..., is_first_half], second[..., is_first_half])) is not None:
             raise placed(hinted(LearnerError(fed), *_cure(learner)), f"round {where[0]}, run {where[1]}")
     # Where the number of draws depends on the losses, the same key no longer means the same draws: compare the laws.
-    elif homogeneity_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
+    elif homogeneity_p_value(first[..., is_first_half], second[..., is_first_half]) < FALSE_ALARM:
         raise hinted(LearnerError(f"{fed} in law"), *_cure(learner))
 
 
@@ -267,7 +275,7 @@ def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
         sizes.append(_bytes([state, getattr(learner, "__dict__", None), shared], set()))
 
     feed = partial(pair.feedback, kind=learner.feedback, left=True)
-    _played(learner, feed, pair.rounds, 4, draws_of(seed, LearnerBlock.BETWEEN), watch)
+    _played(learner, feed, pair.rounds, 4, draws_of(seed, LearnerBlock.INTERVENING), watch)
     quarters = [max(part) for part in np.array_split(np.array(sizes), 4)]
     if all(np.diff(quarters) > 0):
         raise hinted(
@@ -293,8 +301,8 @@ def _bytes(value: object, seen: set[int]) -> int:
     if hasattr(value, "__len__") and hasattr(value, "__iter__"):  # lists, sets, deques
         return 8 * len(value) + sum(_bytes(v, seen) for v in value)
     slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
-    held = [getattr(value, name, None) for name in slots] + list(getattr(value, "__dict__", {}).values())
-    return sum(_bytes(v, seen) for v in held)
+    attributes = [getattr(value, name, None) for name in slots] + list(getattr(value, "__dict__", {}).values())
+    return sum(_bytes(v, seen) for v in attributes)
 
 
 def _without_noise(learner: object) -> object:
@@ -315,17 +323,17 @@ def _check_abilities(learner: Learner, pair: Pair, extremes: bool, seed: int) ->
         np.vstack([np.eye(learner.arms), 1 - np.eye(learner.arms), np.ones((1, learner.arms))]) if extremes else None
     )
     view = RELEASE if isinstance(learner, HasRelease) else ACTIONS
-    says = check_stated(learner, pair, seed, rows=rows, view=view)
-    return (isinstance(learner, HasInner) and check_stated(learner.inner, pair, seed, rows=rows)) or says
+    has_abilities = check_stated(learner, pair, seed, rows=rows, view=view)
+    return (isinstance(learner, HasInner) and check_stated(learner.inner, pair, seed, rows=rows)) or has_abilities
 
 
 def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
-    shown: list[Floats] = []
+    losses: list[Floats] = []
     releases: list[Floats] = []
 
     def feed(t: int, actions: Actions) -> Floats:
-        shown.append(pair.feedback(t, actions, quiet.feedback, True))
-        return shown[-1]
+        losses.append(pair.feedback(t, actions, quiet.feedback, True))
+        return losses[-1]
 
     def watch(state: object) -> None:
         released = quiet.release(state)
@@ -334,7 +342,7 @@ def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
 
     actions, _ = _played(quiet, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.QUIET), watch)
     if releases:
-        means = quiet.release_means(actions, np.stack(releases), shown)
+        means = quiet.release_means(actions, np.stack(releases), losses)
         if not np.allclose(releases, means, rtol=1e-9, atol=1e-9):
             worst = float(np.abs(np.stack(releases) - means).max())
             raise LearnerError(f"{name_of(quiet)} adds noise at epsilon = inf: a release is {worst:.3g} off its mean")
@@ -347,8 +355,8 @@ def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: in
         samples.append(_played(player, feed, pair.rounds, runs, draws_of(seed, block))[0])
     p_value = homogeneity_p_value(*samples)
     if p_value < FALSE_ALARM:
-        both = f"{name_of(learner)} and its twin {name_of(twin)}"
-        raise LearnerError(f"{both} play by different laws (chi-square p-value {p_value:.2g})")
+        names = f"{name_of(learner)} and its twin {name_of(twin)}"
+        raise LearnerError(f"{names} play by different laws (chi-square p-value {p_value:.2g})")
 
 
 def _played(

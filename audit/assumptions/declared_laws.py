@@ -58,7 +58,9 @@ def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: object = None, 
     One that offers `probabilities` and was seen to draw while it learned, in whatever round, loses them: the noise is
     no function of the arms and losses, and its audit is that of any other learner.
     """
-    return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, view, own=True).draws else learner
+    return (
+        WithoutProbabilities(learner) if _held(learner, pair, seed, rows, view, own_abilities=True).draws else learner
+    )
 
 
 def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None, view: View = ACTIONS) -> bool:
@@ -90,7 +92,7 @@ def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None
     (Freedman 1975), whatever the losses: the test is exact. Noise is compared by the inequality of Dvoretzky, Kiefer
     and Wolfowitz with Massart's constant. Each check accuses a true learner with probability at most 1e-9.
     """
-    return _held(learner, pair, seed, rows, view, own=False).anything
+    return _held(learner, pair, seed, rows, view, own_abilities=False).anything
 
 
 @dataclass(frozen=True)
@@ -102,22 +104,22 @@ class _Held:
 
 
 @blaming
-def _held(learner: Learner, pair: Pair, seed: int, rows: object, view: View, *, own: bool) -> _Held:
+def _held(learner: Learner, pair: Pair, seed: int, rows: object, view: View, *, own_abilities: bool) -> _Held:
     """Hold a learner to what it says, as `check_stated`."""
     if isinstance(learner, Scalar):  # a plain class says nothing of itself
         return _Held(False)
     name = type(learner).__name__
-    says, batch, known = _offered(learner, own)
-    releases = bool(view.channel) and known and not hasattr(learner, "release_log_density")
+    has_law, batch, has_means = _offered(learner, own_abilities)
+    releases = bool(view.channel) and has_means and not hasattr(learner, "release_log_density")
     if releases:
         _check_noise(learner, pair, seed, name)
     law = not view.channel and _check_law(learner, pair, seed, name)
-    if not says and batch == 1:
+    if not has_law and batch == 1:
         return _Held(releases or law)
-    seen = _watch(learner, pair, rows, seed, says, batch)
+    seen = _watch(learner, pair, rows, seed, has_law, batch)
     if seen is not None:
         _check_batches(seen.actions, batch, name)
-        if says:
+        if has_law:
             _check_arms(seen, name)
     return _Held(releases or law or seen is not None, seen is not None and seen.draws)
 
@@ -140,7 +142,7 @@ def _check_law(learner: Learner, pair: Pair, seed: int, name: str) -> bool:
     runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // pair.rounds))
     played = play(learner, pair, draws_of(seed, LearnerBlock.LAW), runs)
     sequences = index_of(played.actions, learner.arms, batch)
-    needed = np.log(4 * size * len(_EXPONENTS) / FALSE_ALARM)
+    threshold = np.log(4 * size * len(_EXPONENTS) / FALSE_ALARM)
     for side, law_of_side in zip((True, False), laws, strict=True):
         if law_of_side.shape != (size,) or not abs(float(law_of_side.sum()) - 1) < SUMS:
             raise LearnerError(
@@ -149,7 +151,7 @@ def _check_law(learner: Learner, pair: Pair, seed: int, name: str) -> bool:
         seen = np.bincount(sequences[played.left == side], minlength=size)
         expected = seen.sum() * law_of_side
         evidence = _log_supermartingale(seen - expected, expected * (1 - law_of_side))
-        if evidence.max() > needed:
+        if evidence.max() > threshold:
             i = int(evidence.argmax())
             raise LearnerError(
                 f"{name} plays otherwise than its law says: sequence {i} of arms has probability {law_of_side[i]:.4g} "
@@ -158,38 +160,38 @@ def _check_law(learner: Learner, pair: Pair, seed: int, name: str) -> bool:
     return True
 
 
-def _offered(learner: Learner, own: bool) -> tuple[bool, int, bool]:
+def _offered(learner: Learner, own_abilities: bool) -> tuple[bool, int, bool]:
     """Return whether it says its probabilities, its batch, and whether it says the means of its releases."""
-    if own:
+    if own_abilities:
         return has_probabilities(learner), batch_of(learner), knows_releases(learner)
     inner = getattr(learner, "inner", None)
-    says = isinstance(learner, HasProbabilities) and (inner is None or isinstance(inner, HasProbabilities))
-    return says, int(getattr(learner, "batch", 1)), isinstance(learner, HasRelease)
+    has_law = isinstance(learner, HasProbabilities) and (inner is None or isinstance(inner, HasProbabilities))
+    return has_law, int(getattr(learner, "batch", 1)), isinstance(learner, HasRelease)
 
 
 @dataclass
 class _Seen:
     actions: NDArray[np.intp]  # (rounds, runs)
     shown_losses: Floats  # (rounds, runs): the loss of the arm that was played
-    stated: Floats  # (rounds, arms, runs)
+    probabilities: Floats  # (rounds, arms, runs)
     draws: bool = False  # to learn, where it is replayed without
 
 
-def _watch(learner: Any, pair: Pair, rows: object, seed: int, says: bool, batch: int) -> _Seen | None:
+def _watch(learner: Any, pair: Pair, rows: object, seed: int, has_law: bool, batch: int) -> _Seen | None:
     """Play, and note what is said before each round; None for points."""
     rounds, arms = pair.rounds, learner.arms
     runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (rounds * arms)))
     feed = _adversary(learner, pair, rows, seed, runs)
     draws = draws_of(seed, LearnerBlock.DECLARED)
     state = learner.start(runs, draws)
-    replayed = learner.start(runs, NoDraws(0)) if says and not draws_to_learn(learner) else None
+    replayed = learner.start(runs, NoDraws(0)) if has_law and not draws_to_learn(learner) else None
     seen = _Seen(np.empty((rounds, runs), np.intp), np.zeros((rounds, runs)), np.zeros((rounds, arms, runs)))
     for t in range(rounds):
-        if says:
-            seen.stated[t] = _probabilities(learner, state, (arms, runs), t)
+        if has_law:
+            seen.probabilities[t] = _probabilities(learner, state, (arms, runs), t)
         if replayed is not None and t % batch == 0:
-            again = learner.probabilities(replayed)
-            if not np.allclose(again, seen.stated[t], rtol=0, atol=1e-9):
+            replayed_law = learner.probabilities(replayed)
+            if not np.allclose(replayed_law, seen.probabilities[t], rtol=0, atol=1e-9):
                 raise LearnerError(
                     f"{type(learner).__name__}.probabilities(state) depends on more than the arms and feedback that "
                     f"update was given (round {t + 1}): act must not change what it says, nor update learn from else"
@@ -222,37 +224,39 @@ def _adversary(learner: Learner, pair: Pair, rows: object, seed: int, runs: int)
         choices = np.unique(np.concatenate(sets), axis=0)
 
     def feed(t: int, played: Actions) -> Floats:
-        own = pair.feedback(t, played, learner.feedback, left, past)
+        own_losses = pair.feedback(t, played, learner.feedback, left, past)
         if choices is None:
             past.append(played.copy())  # for adaptive losses
-            return own
-        chosen = choices[draws.generator.integers(len(choices), size=runs)]
-        varied = chosen.T if learner.feedback == "full" else chosen[np.arange(runs), played]
-        return np.where(np.arange(runs) % 2 == 0, own, varied)
+            return own_losses
+        drawn_rows = choices[draws.generator.integers(len(choices), size=runs)]
+        varied = drawn_rows.T if learner.feedback == "full" else drawn_rows[np.arange(runs), played]
+        return np.where(np.arange(runs) % 2 == 0, own_losses, varied)
 
     return feed
 
 
 def _probabilities(learner: Any, state: object, shape: tuple[int, int], t: int) -> Floats:
-    stated = np.asarray(learner.probabilities(state), dtype=float)
-    said = f"{type(learner).__name__}.probabilities(state) must"
-    if stated.shape != shape:
-        raise LearnerError(f"{said} have shape (arms, runs) = {shape}, got {stated.shape} in round {t + 1}")
-    if not (np.isfinite(stated).all() and (stated >= 0).all()):
-        raise LearnerError(f"{said} be at least 0, got {stated[~(stated >= 0)][0]:g} in round {t + 1}")
-    sums = stated.sum(axis=0)
+    values = np.asarray(learner.probabilities(state), dtype=float)
+    subject = f"{type(learner).__name__}.probabilities(state) must"
+    if values.shape != shape:
+        raise LearnerError(f"{subject} have shape (arms, runs) = {shape}, got {values.shape} in round {t + 1}")
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise LearnerError(f"{subject} be at least 0, got {values[~(values >= 0)][0]:g} in round {t + 1}")
+    sums = values.sum(axis=0)
     if (np.abs(sums - 1) > 1e-6).any():
-        raise LearnerError(f"{said} sum to 1 over the arms, got {sums[np.abs(sums - 1).argmax()]:g} in round {t + 1}")
-    return stated
+        raise LearnerError(
+            f"{subject} sum to 1 over the arms, got {sums[np.abs(sums - 1).argmax()]:g} in round {t + 1}"
+        )
+    return values
 
 
 def _check_batches(actions: NDArray[np.intp], batch: int, name: str) -> None:
     for t in range(1, len(actions)):
-        changed = int((actions[t] != actions[t - 1]).sum())
-        if t % batch and changed:
+        n_changed = int((actions[t] != actions[t - 1]).sum())
+        if t % batch and n_changed:
             raise LearnerError(
                 f"{name} has batch = {batch}, which says that an arm is held for so many rounds, but in round {t + 1} "
-                f"{changed} of {actions.shape[1]} runs played another arm than in round {t}"
+                f"{n_changed} of {actions.shape[1]} runs played another arm than in round {t}"
             )
 
 
@@ -260,33 +264,33 @@ def _check_batches(actions: NDArray[np.intp], batch: int, name: str) -> None:
 class _Stratum:
     """Plays with one kind of past, in each of some rounds: sums (rounds, arms) over the runs."""
 
-    words: str
+    clause: str
     rounds: list[str]
     runs: Floats
     played: Floats
-    stated: Floats
+    probabilities: Floats
     variance: Floats
 
     def pooled(self) -> _Stratum:
         """Return the same for all its rounds together."""
-        whole = [f"{self.rounds[0]} to {self.rounds[-1].removeprefix('round ')}"]
-        sums = (self.runs, self.played, self.stated, self.variance)
-        return _Stratum(self.words, whole, *(values.sum(axis=0, keepdims=True) for values in sums))
+        all_rounds = [f"{self.rounds[0]} to {self.rounds[-1].removeprefix('round ')}"]
+        sums = (self.runs, self.played, self.probabilities, self.variance)
+        return _Stratum(self.clause, all_rounds, *(values.sum(axis=0, keepdims=True) for values in sums))
 
 
 def _check_arms(seen: _Seen, name: str) -> None:
     strata = list(_strata(seen))
     tests = sum(s.runs.size + s.runs.shape[1] for s in strata)
-    needed = np.log(2 * tests * len(_EXPONENTS) / FALSE_ALARM)
+    threshold = np.log(2 * tests * len(_EXPONENTS) / FALSE_ALARM)
     for stratum in (*strata, *(s.pooled() for s in strata)):  # a round says more than all together
-        evidence = _log_supermartingale(stratum.played - stratum.stated, stratum.variance)
+        evidence = _log_supermartingale(stratum.played - stratum.probabilities, stratum.variance)
         t, arm = np.unravel_index(evidence.argmax(), evidence.shape)
-        if evidence[t, arm] > needed:
+        if evidence[t, arm] > threshold:
             runs = stratum.runs[t, arm]
             raise LearnerError(
                 f"{name} plays otherwise than its probabilities(state) say: in {stratum.rounds[t]} arm {arm} has "
-                f"probability {stratum.stated[t, arm] / runs:.4g} by what it says, but a share of "
-                f"{stratum.played[t, arm] / runs:.4g} of {int(runs):,} plays{stratum.words}"
+                f"probability {stratum.probabilities[t, arm] / runs:.4g} by what it says, but a share of "
+                f"{stratum.played[t, arm] / runs:.4g} of {int(runs):,} plays{stratum.clause}"
             )
 
 
@@ -303,23 +307,23 @@ def _strata(seen: _Seen) -> Iterator[_Stratum]:
 
     The kinds: the arm, or another, was played so many rounds before, at a high loss, or a low one.
     """
-    rounds, arms, _ = seen.stated.shape
+    rounds, arms, _ = seen.probabilities.shape
     hits = (seen.actions[:, None] == np.arange(arms)[:, None]).astype(float)
-    values = hits, seen.stated, seen.stated * (1 - seen.stated)
+    values = hits, seen.probabilities, seen.probabilities * (1 - seen.probabilities)
     names = [f"round {t + 1}" for t in range(rounds)]
     losses = seen.shown_losses[: max(1, rounds - 1)]
     high = seen.shown_losses > (losses.min() + losses.max()) / 2
     yield _Stratum("", names, *_sums(np.ones_like(hits), *values))
     for likely, word in ((True, "likely"), (False, "unlikely")):
-        mask = ((seen.stated > 1 / arms) == likely).astype(float)
+        mask = ((seen.probabilities > 1 / arms) == likely).astype(float)
         yield _Stratum(f" where it was called {word}", names, *_sums(mask, *values))
     for lag in range(1, min(_LAGS, rounds - 1) + 1):
         before, level = hits[:-lag], high[:-lag, None]
         ago = "the round before" if lag == 1 else f"{lag} rounds before"
-        for same, above in product((True, False), repeat=2):
-            mask = ((before == same) & (level == above)).astype(float)
-            words = f" where {'it' if same else 'another'} was played {ago}, at a {'high' if above else 'low'} loss"
-            yield _Stratum(words, names[lag:], *_sums(mask, *(value[lag:] for value in values)))
+        for is_same_arm, is_high in product((True, False), repeat=2):
+            mask = ((before == is_same_arm) & (level == is_high)).astype(float)
+            clause = f"{'it' if is_same_arm else 'another'} was played {ago}, at a {'high' if is_high else 'low'} loss"
+            yield _Stratum(f" where {clause}", names[lag:], *_sums(mask, *(value[lag:] for value in values)))
 
 
 def _sums(mask: Floats, *values: Floats) -> list[Floats]:
@@ -374,19 +378,19 @@ def _check_anew(values: Floats, law: object, name: str) -> None:
     """
     shares = 2 * values.reshape(-1, values.shape[-1])[:_MOST_DRAWS] - 1
     # In [-1, 1] of mean 0, as products of two that are independent are: Hoeffding's inequality. Alike in size is too.
-    for told in (shares, 2 * np.abs(shares) - 1):
-        means, together = np.abs(told.mean(axis=1)), np.abs(np.triu(told @ told.T / told.shape[1], 1))
-        most = np.sqrt(2 / told.shape[1] * np.log(4 * together.size / FALSE_ALARM))
-        if means.max() > most:  # so may be products of what does not go together
+    for series in (shares, 2 * np.abs(shares) - 1):
+        means, correlations = np.abs(series.mean(axis=1)), np.abs(np.triu(series @ series.T / series.shape[1], 1))
+        max_mean = np.sqrt(2 / series.shape[1] * np.log(4 * correlations.size / FALSE_ALARM))
+        if means.max() > max_mean:  # so may be products of what does not go together
             raise LearnerError(
-                f"{name} does not release its release_means plus its noise: among {len(told)} released numbers in "
+                f"{name} does not release its release_means plus its noise: among {len(series)} released numbers in "
                 f"their order the noise of number {means.argmax() + 1} has another law than {law}"
             )
-        if together.max() > most:
-            one, other = np.unravel_index(int(together.argmax()), together.shape)
+        if correlations.max() > max_mean:
+            first, second = np.unravel_index(int(correlations.argmax()), correlations.shape)
             raise LearnerError(
-                f"{name} does not draw its noise anew: that of {one + 1} and of {other + 1}, of {len(told)} released "
-                f"numbers in their order, goes together"
+                f"{name} does not draw its noise anew: that of {first + 1} and of {second + 1}, of {len(series)} "
+                f"released numbers in their order, goes together"
             )
 
 

@@ -28,14 +28,14 @@ from .shared_state import Shared, Walk, is_users, place_of_state, walked
 Play = Callable[[int, int | None], object]
 Blocks = Sequence[int]
 #: Runs of all blocks but the first that are played on other draws: the first run draws what is kept.
-_FEW = 2
+_OTHER_RUNS = 2
 #: Runs that are played to see whether what a cache keeps shows in them.
 _PLAYED = 8
 #: Bytes that are copied before the first play, at most; arrays and containers that do not fit are not.
 _COPIED = 2**24
 #: In place of a value that was not there.
 _ABSENT = object()
-_DRAWN = (
+_DRAWN_ONCE = (
     "{} draws once for all runs: {} was filled in by the first of them from random numbers, and stays. A run's state "
     "belongs to {}"
 )
@@ -71,7 +71,7 @@ def check_not_drawn_once(learner: object, play: Play, *, shows: bool = False, bl
         name = tables.kept_draw(blocks, shows=shows)
     tables.restore()
     if name is not None:
-        raise LearnerError(_DRAWN.format(name_of(learner), name, place_of_state(learner)))
+        raise LearnerError(_DRAWN_ONCE.format(name_of(learner), name, place_of_state(learner)))
 
 
 class _FilledTables:
@@ -120,7 +120,7 @@ class _FilledTables:
         repeat, output = self._replay(LearnerBlock.UNWATCHED, None)
         stable = [name for name in self._watched if _alike(self._values[name], repeat.get(name))]
         for block in blocks:
-            other, _ = self._replay(block, None if block == blocks[0] else _FEW)
+            other, _ = self._replay(block, None if block == blocks[0] else _OTHER_RUNS)
             # What it begins with may be one of the outcomes.
             new = {name for name in other if self._old_digests.get(name) != other[name][1]}
             self.filled = [name for name in self._watched if name in self.filled or name in new]
@@ -129,9 +129,9 @@ class _FilledTables:
                 # A tally changes with later runs.
                 copies = _copies({name: other[name][0] for name in differing}, self._shared)
                 later_output = self._play(LearnerBlock.UNWATCHED, None)
-                later = {} if shows and later_output == output else _found(self._places, self._watched)
+                later_values = {} if shows and later_output == output else _found(self._places, self._watched)
                 for name in differing:
-                    if _alike((copies.get(name), other[name][1]), later.get(name)):
+                    if _alike((copies.get(name), other[name][1]), later_values.get(name)):
                         return name
         return None
 
@@ -164,13 +164,15 @@ def check_caches(learner: object, play: Callable[[int, int], object], *, blocks:
 
     if not caches:
         return
-    alone = emptied(LearnerBlock.UNWATCHED)
+    first_output = emptied(LearnerBlock.UNWATCHED)
     for block in blocks:
         emptied(block)
-        shown, again = (play(LearnerBlock.UNWATCHED, _PLAYED) for _ in range(2))
-        if alone != shown == again:  # what differs again has another cause, which the checks to come name
+        warm_output, repeat = (play(LearnerBlock.UNWATCHED, _PLAYED) for _ in range(2))
+        if (
+            first_output != warm_output == repeat
+        ):  # what differs again has another cause, which the checks to come name
             names = " or ".join(cache.__name__ for cache in caches)
-            raise LearnerError(_DRAWN.format(name_of(learner), f"the cache of {names}", place_of_state(learner)))
+            raise LearnerError(_DRAWN_ONCE.format(name_of(learner), f"the cache of {names}", place_of_state(learner)))
 
 
 def check_not_pushed_out(learner: Scalar, play: Callable[[int, int], Actions]) -> None:
@@ -186,13 +188,13 @@ def check_not_pushed_out(learner: Scalar, play: Callable[[int, int], Actions]) -
     if bounded:
         play(LearnerBlock.UNWATCHED, 1)
     for cache in bounded:
-        size, kept = cache.cache_info().maxsize, cache.cache_info().currsize
-        if kept * BLOCK <= size:
+        size, n_entries = cache.cache_info().maxsize, cache.cache_info().currsize
+        if n_entries * BLOCK <= size:
             continue
-        few = max(1, min(_PLAYED, size // (2 * kept)))
-        many = min(BLOCK, few + 2 * size // kept + 1)
-        for block in DRAWN_BLOCKS[: math.ceil(len(DRAWN_BLOCKS) / few)]:
-            if not np.array_equal(play(block, few), play(block, many)[..., :few]):
+        run_count = max(1, min(_PLAYED, size // (2 * n_entries)))
+        overflowing_count = min(BLOCK, run_count + 2 * size // n_entries + 1)
+        for block in DRAWN_BLOCKS[: math.ceil(len(DRAWN_BLOCKS) / run_count)]:
+            if not np.array_equal(play(block, run_count), play(block, overflowing_count)[..., :run_count]):
                 raise LearnerError(_PUSHED_OUT.format(name_of(learner), cache.__name__, size))
 
 
@@ -202,15 +204,17 @@ def _found(places: Mapping[str, tuple[object, str]], names: Sequence[str]) -> Sh
     return {name: (value, Walk().digest(value)) for name, value in values.items() if value is not _ABSENT}
 
 
-def _alike(one: tuple[object, str], other: tuple[object, str] | None) -> bool:
+def _alike(first: tuple[object, str], second: tuple[object, str] | None) -> bool:
     """Tell whether two values are the same; of two mappings, what they both have: others were asked for other keys."""
-    if other is None:
+    if second is None:
         return False
-    mine, its = one[0], other[0]
-    if isinstance(mine, Mapping) and isinstance(its, Mapping):
-        both = [key for key in mine if key in its]
-        return Walk().digest([mine[key] for key in both]) == Walk().digest([its[key] for key in both])
-    return one[1] == other[1]
+    mapping, other_mapping = first[0], second[0]
+    if isinstance(mapping, Mapping) and isinstance(other_mapping, Mapping):
+        shared_keys = [key for key in mapping if key in other_mapping]
+        return Walk().digest([mapping[key] for key in shared_keys]) == Walk().digest(
+            [other_mapping[key] for key in shared_keys]
+        )
+    return first[1] == second[1]
 
 
 def not_copied(walk: Walk) -> tuple[dict[int, object], dict[int, object]]:
@@ -244,10 +248,10 @@ def _copies(values: Mapping[str, object], memo: Mapping[int, object]) -> dict[st
 
     Left out is what cannot be copied.
     """
-    known, copies = dict(memo), dict[str, object]()
+    copy_memo, copies = dict(memo), dict[str, object]()
     for name, value in values.items():
         with suppress(Exception):  # such as a lock inside
-            copies[name] = copy.deepcopy(value, known) if _may_change(value) else value
+            copies[name] = copy.deepcopy(value, copy_memo) if _may_change(value) else value
     return copies
 
 

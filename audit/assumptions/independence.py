@@ -63,19 +63,19 @@ _LAST = 12
 #: The false-alarm probability of the test on one certification block: there may be millions of blocks.
 _IN_A_BLOCK = 1e-14
 #: Within so many standard errors of the mean the exact p-value is far above _IN_A_BLOCK, and is not computed.
-_PLAIN = 5.0
+_MAX_PLAIN_Z = 5.0
 
 #: Between the numbers of a learner's blocks and those of the same checks of a mechanism.
-_BEYOND = 64
+_BLOCK_OFFSET = 64
 #: Runs of the blocks that a copy of the mechanism plays.
-_FEW = 8
+_COPY_RUNS = 8
 
 _STATE = (
     "the same draws gave other outputs, or were used up differently: a {} must draw from its generator alone "
     "and keep no state"
 )
 _GPU_CURE = f"{OS_CURE}, or whose last digits vary, as those of sums on a GPU may"
-_ALIKE = "the runs of the mechanism share randomness"
+_SHARED_DRAWS = "the runs of the mechanism share randomness"
 
 
 def check_replay(
@@ -103,9 +103,9 @@ def check_replay(
     first = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
     _played(mechanism, pair, seed, MechanismBlock.OTHER, size)
     # One call more, so that a counter of calls is not back where it was, whatever it is divided by.
-    _played(mechanism, pair, seed, MechanismBlock.BETWEEN, 1)
-    again = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
-    if first != again or before not in (None, first):
+    _played(mechanism, pair, seed, MechanismBlock.INTERVENING, 1)
+    replayed = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
+    if first != replayed or before not in (None, first):
         raise state_error("mechanism", global_cure(), _GPU_CURE)
     return first
 
@@ -138,18 +138,27 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
     """
     twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
 
-    def play(block: int, few: int | None) -> list[object]:
+    def play(block: int, run_count: int | None) -> list[object]:
         # One run before the others: it raises for outputs that cannot be encoded, and none else was made in vain.
-        return [_played(mechanism, pair, seed, block + _BEYOND, runs) for runs in (1, few or _FEW)]
+        return [_played(mechanism, pair, seed, block + _BLOCK_OFFSET, runs) for runs in (1, run_count or _COPY_RUNS)]
 
     check_nothing_kept(mechanism, play)
     first = _played(mechanism, pair, seed, MechanismBlock.FIRST, 1)
     if twin is None:
         return
-    for block in (MechanismBlock.BEFORE, MechanismBlock.LATER):
-        _played(twin, pair, seed, block, _FEW)
-    alike = _played(twin, pair, seed, MechanismBlock.FIRST, 1) == first
-    if not alike or len({_played(one, pair, seed, MechanismBlock.AFTERWARDS, _FEW) for one in (twin, mechanism)}) > 1:
+    for block in (MechanismBlock.BEFORE, MechanismBlock.SECOND):
+        _played(twin, pair, seed, block, _COPY_RUNS)
+    is_same = _played(twin, pair, seed, MechanismBlock.FIRST, 1) == first
+    if (
+        not is_same
+        or len(
+            {
+                _played(copy_or_original, pair, seed, MechanismBlock.AFTERWARDS, _COPY_RUNS)
+                for copy_or_original in (twin, mechanism)
+            }
+        )
+        > 1
+    ):
         raise state_error("mechanism", global_cure(), _GPU_CURE)
 
 
@@ -200,17 +209,20 @@ def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int =
         raise LearnerError("the mechanism draws from a generator with a fixed seed: two blocks gave the same outputs")
     if ranks.size and homogeneity_p_value(*(sample[None] for sample in samples)) < SHARED:
         raise hinted(
-            LearnerError(f"{_ALIKE}, such as one draw for a whole block: blocks differ more than independent runs do"),
+            LearnerError(
+                f"{_SHARED_DRAWS}, such as one draw for a whole block: blocks differ more than independent runs do"
+            ),
             "draw for every run",
         )
     if near_runs_alike(ranks, size):
         raise hinted(
-            LearnerError(f"{_ALIKE}: those near each other are more, or less, alike than others"), "draw for every run"
+            LearnerError(f"{_SHARED_DRAWS}: those near each other are more, or less, alike than others"),
+            "draw for every run",
         )
     if batched:
         _check_pool(mechanism, pair, seed, min(BLOCK, runs // 4, _CELLS // max(1, len(ranks))))
-        alone = [outputs_of(mechanism, pair.left, draws_of(seed, block), 1) for block in ALONE_BLOCKS]
-        if _last_differ(_ranks(join([*parts, *alone])), len(alone)):
+        single_runs = [outputs_of(mechanism, pair.left, draws_of(seed, block), 1) for block in ALONE_BLOCKS]
+        if _last_differ(_ranks(join([*parts, *single_runs])), len(single_runs)):
             raise LearnerError(
                 "the runs of the mechanism depend on each other, as by a mean over all of them: one that is played "
                 "alone has another law than those of a block"
@@ -220,10 +232,11 @@ def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int =
 def _check_pool(mechanism: object, pair: DataPair, seed: int, size: int) -> None:
     if size <= _COMPARED:
         return
-    whole = outputs_of(mechanism, pair.left, draws_of(seed, MechanismBlock.WHOLE), size)
-    if near_runs_alike(_ranks(whole), size):
+    outputs = outputs_of(mechanism, pair.left, draws_of(seed, MechanismBlock.POOL), size)
+    if near_runs_alike(_ranks(outputs), size):
         raise hinted(
-            LearnerError(f"{_ALIKE}, such as a pool that serves a block of {size:,} again"), "draw for every run"
+            LearnerError(f"{_SHARED_DRAWS}, such as a pool that serves a block of {size:,} again"),
+            "draw for every run",
         )
 
 
@@ -235,9 +248,9 @@ def _last_differ(ranks: Floats, last: int) -> bool:
 
 def _by_lot(marks: Labels, last: int) -> float:
     """Return the exact two-sided p-value of "which runs are the last was drawn by lot", from how many are marked."""
-    size, many = marks.size, int(np.count_nonzero(marks))
-    counts = np.arange(max(0, last - (size - many)), min(last, many) + 1)
-    law = np.exp(_log_choose(many, counts) + _log_choose(size - many, last - counts) - _log_choose(size, last))
+    size, n_marked = marks.size, int(np.count_nonzero(marks))
+    counts = np.arange(max(0, last - (size - n_marked)), min(last, n_marked) + 1)
+    law = np.exp(_log_choose(n_marked, counts) + _log_choose(size - n_marked, last - counts) - _log_choose(size, last))
     return _two_sided(law, int(np.count_nonzero(marks[-last:])) - int(counts[0]))
 
 
@@ -247,8 +260,8 @@ def _two_sided(law: Floats, seen: int) -> float:
 
 def _log_choose(n: int, k: NDArray[np.int64] | int) -> Floats:
     """Return the logarithm of the number of ways to choose k of n things."""
-    ways: Floats = -special.betaln(n - k + 1, k + 1) - math.log(n + 1)
-    return ways
+    log_count: Floats = -special.betaln(n - k + 1, k + 1) - math.log(n + 1)
+    return log_count
 
 
 def near_runs_alike(rows: Floats, size: int) -> bool:
@@ -276,8 +289,8 @@ def near_runs_alike(rows: Floats, size: int) -> bool:
 def _alike_at(marks: Labels, size: int) -> int:
     """Return the distance, less than `size`, at which marks are most, or least, alike, in standard errors."""
     power = np.abs(np.fft.rfft(marks - marks.mean(), 2 * marks.size)) ** 2
-    alike = np.abs(np.fft.irfft(power)[1:size]) / np.sqrt(marks.size - np.arange(1, size))
-    return 1 + int(rounded(alike).argmax())
+    correlations = np.abs(np.fft.irfft(power)[1:size]) / np.sqrt(marks.size - np.arange(1, size))
+    return 1 + int(rounded(correlations).argmax())
 
 
 def check_block(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
@@ -293,7 +306,7 @@ def check_block(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     size = min(BLOCK, runs // 4)
     if isinstance(learner, Scalar) or is_ours(learner) or size <= _COMPARED:
         return
-    actions = play(learner, pair, draws_of(seed, LearnerBlock.WHOLE), size, share=1.0).actions
+    actions = play(learner, pair, draws_of(seed, LearnerBlock.POOL), size, share=1.0).actions
     if near_runs_alike(actions.reshape(-1, size)[-_LAST:].astype(np.float64), size):
         raise hinted(
             LearnerError(
@@ -319,8 +332,8 @@ def _splits(ranks: Floats) -> list[Labels]:
 
 def _above_median(values: Floats) -> Labels:
     middle = np.median(values)
-    above: Labels = values > middle
-    return above if above.any() else values >= middle
+    is_above: Labels = values > middle
+    return is_above if is_above.any() else values >= middle
 
 
 def _same_by_no_chance(first: Floats, other: Floats) -> bool:
@@ -346,7 +359,9 @@ def check_neighbours(event: Event, scores: Floats, left: Labels) -> None:
             lags = {1, 2, 4, marks.size // 2}
             if any(neighbours_p_value(marks, lag) < _IN_A_BLOCK for lag in lags if 0 < lag < marks.size):
                 raise hinted(
-                    LearnerError(f"{_ALIKE} or keep state: those that certify meet the event in clusters or by turns"),
+                    LearnerError(
+                        f"{_SHARED_DRAWS} or keep state: those that certify meet the event in clusters or by turns"
+                    ),
                     "draw for every run",
                 )
 
@@ -363,29 +378,29 @@ def neighbours_p_value(marks: NDArray[np.bool_], lag: int) -> float:
     lag : int
         From 1 to runs - 1.
     """
-    size, many = marks.size, int(np.count_nonzero(marks))
-    if many in (0, size):
+    size, n_marked = marks.size, int(np.count_nonzero(marks))
+    if n_marked in (0, size):
         return 1.0
     changes = int(np.count_nonzero(marks[lag:] != marks[:-lag]))
     ends = np.roll(marks[-lag:], (size - lag) % lag)  # the last mark of each pass, in the order of the passes
     changes += int(np.count_nonzero(ends[:-1] != marks[1:lag]))
-    twice = 2.0 * many * (size - many)
+    twice = 2.0 * n_marked * (size - n_marked)
     spread = math.sqrt(max(0.0, twice * (twice - size) / (size**2 * (size - 1.0))))
-    if abs(changes - twice / size) <= _PLAIN * spread:
+    if abs(changes - twice / size) <= _MAX_PLAIN_Z * spread:
         return 1.0
-    return _two_sided(_law_of_changes(many, size - many), changes)
+    return _two_sided(_law_of_changes(n_marked, size - n_marked), changes)
 
 
-def _law_of_changes(ones: int, zeros: int) -> Floats:
+def _law_of_changes(n_ones: int, n_zeros: int) -> Floats:
     """Return the probabilities of 0, 1, 2.. changes in a random order of so many ones and zeros."""
 
-    def log_ways(groups: NDArray[np.int64], things: int) -> Floats:  # to cut things in a row into non-empty groups
-        ways = _log_choose(things - 1, np.clip(groups, 1, things) - 1)
-        return np.where(groups <= things, ways, -np.inf)
+    def log_ways(groups: NDArray[np.int64], n_things: int) -> Floats:  # to cut things in a row into non-empty groups
+        log_count = _log_choose(n_things - 1, np.clip(groups, 1, n_things) - 1)
+        return np.where(groups <= n_things, log_count, -np.inf)
 
-    runs = np.arange(2, 2 * min(ones, zeros) + 2)
-    few, more = runs // 2, runs - runs // 2
-    total = _log_choose(ones + zeros, ones)
-    law = np.exp(log_ways(more, ones) + log_ways(few, zeros) - total)
-    law += np.exp(log_ways(few, ones) + log_ways(more, zeros) - total)
+    runs = np.arange(2, 2 * min(n_ones, n_zeros) + 2)
+    short_half, long_half = runs // 2, runs - runs // 2
+    total = _log_choose(n_ones + n_zeros, n_ones)
+    law = np.exp(log_ways(long_half, n_ones) + log_ways(short_half, n_zeros) - total)
+    law += np.exp(log_ways(short_half, n_ones) + log_ways(long_half, n_zeros) - total)
     return np.append(0.0, law)

@@ -43,9 +43,9 @@ def check_unshared(learner: Learner, before: Shared) -> None:
 
     Code of installed packages is not followed; nor are files, other processes and C extensions seen.
     """
-    if changed := _changed(before, shared_state(learner)):
+    if changed_names := _changed(before, shared_state(learner)):
         raise LearnerError(
-            f"{name_of(learner)} keeps state between runs: {changed[0]} changed while it played. A run's state "
+            f"{name_of(learner)} keeps state between runs: {changed_names[0]} changed while it played. A run's state "
             f"belongs to {place_of_state(learner)}"
         )
 
@@ -138,7 +138,9 @@ class Walk:
         for function in functions:
             self.of_function(function)
         cached = getattr(value, "__func__", value)
-        if isinstance(cached, Cached) and any(is_users(one.__module__, one.__globals__) for one in functions):
+        if isinstance(cached, Cached) and any(
+            is_users(function.__module__, function.__globals__) for function in functions
+        ):
             self.caches[id(cached)] = cached
 
     def of_function(self, function: FunctionType) -> None:
@@ -146,8 +148,8 @@ class Walk:
         if id(function) in self.seen:
             return
         self.seen.add(id(function))
-        known = function.__globals__
-        if not is_users(known.get("__name__", ""), known):
+        module_globals = function.__globals__
+        if not is_users(module_globals.get("__name__", ""), module_globals):
             return
         name = function.__qualname__
         self.value(f"a default argument of {name}", function.__defaults__, function, "__defaults__")
@@ -159,9 +161,9 @@ class Walk:
                 self.value(f"{variable}, which {name} encloses,", cell.cell_contents, cell, "cell_contents")
             except ValueError:  # not filled yet
                 continue
-        for named in dict.fromkeys(names_in(function.__code__)):
-            if named in known:
-                self.value(f"the global {named}", known[named], known, named)
+        for global_name in dict.fromkeys(names_in(function.__code__)):
+            if global_name in module_globals:
+                self.value(f"the global {global_name}", module_globals[global_name], module_globals, global_name)
 
     def value(self, name: str, value: object, owner: object = None, key: str = "") -> None:
         """Keep a digest of a value under a name; follow it instead where it is code."""
@@ -180,11 +182,11 @@ class Walk:
         self._digest(value, digest, set())
         return digest.hexdigest()
 
-    def _digest(self, value: object, digest: hashlib.blake2b, above: set[int]) -> None:
+    def _digest(self, value: object, digest: hashlib.blake2b, parents: set[int]) -> None:
         kind = type(value)
         digest.update(f"{kind.__module__}.{kind.__qualname__};".encode())
         self.left -= 1
-        if self.left < 0 or id(value) in above:
+        if self.left < 0 or id(value) in parents:
             return
         if isinstance(value, np.ndarray | Collection) and not isinstance(value, str | bytes):
             self.held[id(value)] = value
@@ -203,7 +205,7 @@ class Walk:
             self.of_function(value)
         else:
             for part in _parts(value):
-                self._digest(part, digest, above | {id(value)})
+                self._digest(part, digest, parents | {id(value)})
 
 
 def _parts(value: object) -> Iterator[object]:
@@ -232,9 +234,11 @@ def _parts(value: object) -> Iterator[object]:
         "threading",
     ):
         slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-        held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-        held |= {name: item for name, item in getattr(value, "__dict__", {}).items() if not _is_cached(value, name)}
-        yield held
+        attributes = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        attributes |= {
+            name: item for name, item in getattr(value, "__dict__", {}).items() if not _is_cached(value, name)
+        }
+        yield attributes
 
 
 def _is_cached(value: object, name: str) -> bool:
@@ -260,5 +264,5 @@ def is_users(name: str, module: object) -> bool:
     """Tell whether a module, or its globals, is a user's own file, and not ours or an installed package."""
     if name.partition(".")[0] in sys.stdlib_module_names - {"__main__"} or of_package(name):
         return False
-    known = module if isinstance(module, dict) else getattr(module, "__dict__", {})
-    return not str(known.get("__file__") or "").startswith(_INSTALLED)
+    module_globals = module if isinstance(module, dict) else getattr(module, "__dict__", {})
+    return not str(module_globals.get("__file__") or "").startswith(_INSTALLED)
