@@ -1,14 +1,14 @@
 """The history of a baseline: what was counted of each of its claims at each change of the audited code.
 
-A text file beside the baseline, one JSON line for each claim and change, in the order in which they count. Lines are
-only ever added: git merges two branches by taking both sides (`*.history merge=union`).
+A text file beside the baseline, one JSON line for each claim and change. They count in the order of their times, and
+are only ever added: git merges two branches by taking both sides (`*.history merge=union`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,7 +119,7 @@ class History:
     ----------
     path : Path
     changes : list of Change
-        One for each claim and change, the first of those that are alike.
+        One for each claim and change, the first of those that are alike, in the order of their times.
     torn : bool
         Whether its last line was cut off, as by a kill, and dropped.
     """
@@ -139,17 +139,18 @@ class History:
         """
         path = baseline.with_suffix(".history")
         lines = read_text(path, "history").splitlines() if exists(path, "cannot read the history") else []
-        first: dict[tuple[str, str], Change] = {}
+        changes: list[Change] = []
         torn = False
         for number, line in enumerate(lines, start=1):
             try:
-                change = Change.of_text(line)
+                changes.append(Change.of_text(line))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
                 if number < len(lines):
                     raise ValueError(f"{path}:{number} is no line of a history") from None
                 torn = True
-            else:
-                first.setdefault((change.claim, change.change), change)
+        first: dict[tuple[str, str], Change] = {}
+        for change in sorted(changes, key=lambda change: change.time):
+            first.setdefault((change.claim, change.change), change)
         return cls(path, [*first.values()], torn)
 
     def of(self, claim: str) -> list[Change]:
@@ -167,7 +168,9 @@ class History:
         with alone(self.path.with_name(f".{self.path.name}.adding")):  # to write has a lock of its own
             now = History.beside(self.path)
             known = {(change.claim, change.change) for change in now.changes}
-            added = [one for one in changes if (one.claim, one.change) not in known]
+            last = max((change.time for change in now.changes), default="")  # clocks differ
+            new = [one for one in changes if (one.claim, one.change) not in known]
+            added = [replace(change, time=max(change.time, last)) for change in new]
             if now.torn:
                 self.write(now.changes)
             self.changes[:] = [*now.changes, *added]

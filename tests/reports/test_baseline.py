@@ -4,6 +4,7 @@ import contextlib
 import copy
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -236,6 +237,18 @@ def test_a_history_is_read_added_to_and_merged(tmp_path):
     assert merged.changes == [one, two, theirs]
     assert merged.until(two) == [one, two]
     assert merged.until(change(GOOD, name="4"))[:-1] == [one, two, theirs]
+
+
+def test_lines_count_in_the_order_of_their_times_whatever_their_order_in_the_file(tmp_path):
+    history = History.beside(tmp_path / "base.json")
+    early = replace(change(GOOD, name="1"), time="2026-01-02")
+    late = replace(change(GOOD, name="2"), time="2026-01-03")
+    again = replace(late, time="2026-01-04")
+    history.path.write_text("".join(f"{one.to_text()}\n" for one in (again, late, early)))
+    assert History.beside(history.path).changes == [early, late]
+    history.add([replace(change(GOOD, name="3"), time="2025-01-01")])  # by another clock
+    assert [(one.change, one.time) for one in history.changes][2:] == [("3", "2026-01-03")]
+    assert History.beside(history.path).changes == history.changes
 
 
 def test_a_torn_last_line_is_dropped_and_another_bad_one_is_an_error(tmp_path):

@@ -210,3 +210,12 @@ def test_git_does_not_see_a_folder_that_a_run_made(tmp_path, made):
     check_folder(out, "record.json", read={}, ignored=True)
     check_folder(out, "record.json", read={}, ignored=True)
     assert [path.read_text() for path in out.iterdir()] == (["*\n"] if made else [])
+
+
+@pytest.mark.parametrize("value", [3, "x", [3], {"a": 1}])
+def test_a_record_whose_tests_are_none_is_bad_input(tmp_path, accepted, value):
+    """They ended with an internal error."""
+    record = run_record([copy.deepcopy(accepted)], seed=0, alpha=0.01, command="")
+    record["ledger_of_tests"] = {"method": "Holm", "planned": 1, "family_wise_error": 0.01, "tests": value}
+    (tmp_path / "r.json").write_text(json.dumps(record))
+    refused(overclaim("report", tmp_path / "r.json", "--html", tmp_path / "r.html"), "ledger_of_tests.tests")
