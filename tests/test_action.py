@@ -84,6 +84,29 @@ def runner(tmp_path):
     return Runner(tmp_path)
 
 
+@pytest.mark.parametrize("code", [0, 1])
+@pytest.mark.parametrize("history", ["-kept/the history", "a base.history"])
+def test_a_history_is_taken_from_a_cache_and_put_back(runner, history, code):
+    kept, beside = runner.repository / history, runner.repository / "a base.history"
+    for text in ("first\n", "second\n"):  # what overclaim adds
+        program(
+            runner.programs / "overclaim",
+            f"import sys\nsys.argv[1] == 'run' and open('a base.history', 'a').write({text!r})\n{OVERCLAIM}",
+        )
+        done = runner.run(AUDIT, code, baseline="a base.json", history=history)
+        assert done.returncode == code, done.stderr
+        expected = "first\nsecond\n" if text == "second\n" else "first\n"
+        assert (kept.read_text(), beside.read_text()) == (expected, expected)
+        if kept != beside:
+            beside.unlink()  # a new checkout
+
+
+def test_a_history_without_a_baseline_is_refused(runner):
+    done = runner.run(AUDIT, history="kept")
+    assert (done.returncode, runner.calls) == (2, [])
+    assert "the input history is for a baseline, and none is given" in done.stdout
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize("code", [0, 1, 3, 4])
 def test_a_run_with_its_outputs(runner, code):
