@@ -146,8 +146,8 @@ def check_learner(
     else:
         skipped.append("no noise at epsilon = inf")
 
-    has_abilities = _check_abilities(learner, pair, losses is None, seed)
-    (checked if has_abilities else skipped).append("abilities")
+    declares = _check_abilities(learner, pair, losses is None, seed)
+    (checked if declares else skipped).append("abilities")
 
     if twin is None:
         skipped.append("twin")
@@ -172,12 +172,8 @@ def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
 def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     name = name_of(learner)
     try:
-        check_not_drawn_once(
-            learner, lambda block, run_count: play(learner, pair, draws_of(seed, block), run_count or runs)
-        )
-        check_caches(
-            learner, lambda block, run_count: play(learner, pair, draws_of(seed, block), run_count).actions.tolist()
-        )
+        check_not_drawn_once(learner, lambda block, size: play(learner, pair, draws_of(seed, block), size or runs))
+        check_caches(learner, lambda block, size: play(learner, pair, draws_of(seed, block), size).actions.tolist())
     except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -199,9 +195,7 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
         refusal = LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
         raise hinted(refusal, *_cure(learner))
     if isinstance(learner, Scalar):
-        check_not_pushed_out(
-            learner, lambda block, run_count: play(learner, pair, draws_of(seed, block), run_count).actions
-        )
+        check_not_pushed_out(learner, lambda block, size: play(learner, pair, draws_of(seed, block), size).actions)
     _check_interaction(learner, pair, first, traces, seed)
     if not isinstance(learner, Scalar):  # there every run has a generator of its own
         blocks = [_played(learner, feed, pair.rounds, runs, draws_of(seed, block))[0] for block in SHARED_BLOCKS]
@@ -213,8 +207,8 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
                 ),
                 "draw for every run, as in draws.uniform(runs)",
             )
-        all_actions = np.concatenate([first, other, *blocks], axis=-1)
-        if near_runs_alike(all_actions.reshape(-1, all_actions.shape[-1])[-_COMPARED:].astype(np.float64), runs):
+        actions = np.concatenate([first, other, *blocks], axis=-1)
+        if near_runs_alike(actions.reshape(-1, actions.shape[-1])[-_COMPARED:].astype(np.float64), runs):
             raise hinted(
                 LearnerError(
                     f"the runs of {name} share randomness, such as one draw for two of them: those near "
@@ -323,8 +317,8 @@ def _check_abilities(learner: Learner, pair: Pair, extremes: bool, seed: int) ->
         np.vstack([np.eye(learner.arms), 1 - np.eye(learner.arms), np.ones((1, learner.arms))]) if extremes else None
     )
     view = RELEASE if isinstance(learner, HasRelease) else ACTIONS
-    has_abilities = check_stated(learner, pair, seed, rows=rows, view=view)
-    return (isinstance(learner, HasInner) and check_stated(learner.inner, pair, seed, rows=rows)) or has_abilities
+    declares = check_stated(learner, pair, seed, rows=rows, view=view)
+    return (isinstance(learner, HasInner) and check_stated(learner.inner, pair, seed, rows=rows)) or declares
 
 
 def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:

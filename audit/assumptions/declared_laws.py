@@ -58,9 +58,7 @@ def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: object = None, 
     One that offers `probabilities` and was seen to draw while it learned, in whatever round, loses them: the noise is
     no function of the arms and losses, and its audit is that of any other learner.
     """
-    return (
-        WithoutProbabilities(learner) if _held(learner, pair, seed, rows, view, own_abilities=True).draws else learner
-    )
+    return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, view, is_own=True).draws else learner
 
 
 def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None, view: View = ACTIONS) -> bool:
@@ -92,7 +90,7 @@ def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None
     (Freedman 1975), whatever the losses: the test is exact. Noise is compared by the inequality of Dvoretzky, Kiefer
     and Wolfowitz with Massart's constant. Each check accuses a true learner with probability at most 1e-9.
     """
-    return _held(learner, pair, seed, rows, view, own_abilities=False).anything
+    return _held(learner, pair, seed, rows, view, is_own=False).anything
 
 
 @dataclass(frozen=True)
@@ -104,12 +102,12 @@ class _Held:
 
 
 @blaming
-def _held(learner: Learner, pair: Pair, seed: int, rows: object, view: View, *, own_abilities: bool) -> _Held:
+def _held(learner: Learner, pair: Pair, seed: int, rows: object, view: View, *, is_own: bool) -> _Held:
     """Hold a learner to what it says, as `check_stated`."""
     if isinstance(learner, Scalar):  # a plain class says nothing of itself
         return _Held(False)
     name = type(learner).__name__
-    has_law, batch, has_means = _offered(learner, own_abilities)
+    has_law, batch, has_means = _offered(learner, is_own)
     releases = bool(view.channel) and has_means and not hasattr(learner, "release_log_density")
     if releases:
         _check_noise(learner, pair, seed, name)
@@ -160,9 +158,9 @@ def _check_law(learner: Learner, pair: Pair, seed: int, name: str) -> bool:
     return True
 
 
-def _offered(learner: Learner, own_abilities: bool) -> tuple[bool, int, bool]:
+def _offered(learner: Learner, is_own: bool) -> tuple[bool, int, bool]:
     """Return whether it says its probabilities, its batch, and whether it says the means of its releases."""
-    if own_abilities:
+    if is_own:
         return has_probabilities(learner), batch_of(learner), knows_releases(learner)
     inner = getattr(learner, "inner", None)
     has_law = isinstance(learner, HasProbabilities) and (inner is None or isinstance(inner, HasProbabilities))
@@ -224,13 +222,13 @@ def _adversary(learner: Learner, pair: Pair, rows: object, seed: int, runs: int)
         choices = np.unique(np.concatenate(sets), axis=0)
 
     def feed(t: int, played: Actions) -> Floats:
-        own_losses = pair.feedback(t, played, learner.feedback, left, past)
+        losses = pair.feedback(t, played, learner.feedback, left, past)
         if choices is None:
             past.append(played.copy())  # for adaptive losses
-            return own_losses
-        drawn_rows = choices[draws.generator.integers(len(choices), size=runs)]
-        varied = drawn_rows.T if learner.feedback == "full" else drawn_rows[np.arange(runs), played]
-        return np.where(np.arange(runs) % 2 == 0, own_losses, varied)
+            return losses
+        vectors = choices[draws.generator.integers(len(choices), size=runs)]
+        varied = vectors.T if learner.feedback == "full" else vectors[np.arange(runs), played]
+        return np.where(np.arange(runs) % 2 == 0, losses, varied)
 
     return feed
 
@@ -252,11 +250,11 @@ def _probabilities(learner: Any, state: object, shape: tuple[int, int], t: int) 
 
 def _check_batches(actions: NDArray[np.intp], batch: int, name: str) -> None:
     for t in range(1, len(actions)):
-        n_changed = int((actions[t] != actions[t - 1]).sum())
-        if t % batch and n_changed:
+        changes = int((actions[t] != actions[t - 1]).sum())
+        if t % batch and changes:
             raise LearnerError(
                 f"{name} has batch = {batch}, which says that an arm is held for so many rounds, but in round {t + 1} "
-                f"{n_changed} of {actions.shape[1]} runs played another arm than in round {t}"
+                f"{changes} of {actions.shape[1]} runs played another arm than in round {t}"
             )
 
 
@@ -264,7 +262,7 @@ def _check_batches(actions: NDArray[np.intp], batch: int, name: str) -> None:
 class _Stratum:
     """Plays with one kind of past, in each of some rounds: sums (rounds, arms) over the runs."""
 
-    clause: str
+    kind: str
     rounds: list[str]
     runs: Floats
     played: Floats
@@ -275,7 +273,7 @@ class _Stratum:
         """Return the same for all its rounds together."""
         all_rounds = [f"{self.rounds[0]} to {self.rounds[-1].removeprefix('round ')}"]
         sums = (self.runs, self.played, self.probabilities, self.variance)
-        return _Stratum(self.clause, all_rounds, *(values.sum(axis=0, keepdims=True) for values in sums))
+        return _Stratum(self.kind, all_rounds, *(values.sum(axis=0, keepdims=True) for values in sums))
 
 
 def _check_arms(seen: _Seen, name: str) -> None:
@@ -290,7 +288,7 @@ def _check_arms(seen: _Seen, name: str) -> None:
             raise LearnerError(
                 f"{name} plays otherwise than its probabilities(state) say: in {stratum.rounds[t]} arm {arm} has "
                 f"probability {stratum.probabilities[t, arm] / runs:.4g} by what it says, but a share of "
-                f"{stratum.played[t, arm] / runs:.4g} of {int(runs):,} plays{stratum.clause}"
+                f"{stratum.played[t, arm] / runs:.4g} of {int(runs):,} plays{stratum.kind}"
             )
 
 
@@ -320,10 +318,12 @@ def _strata(seen: _Seen) -> Iterator[_Stratum]:
     for lag in range(1, min(_LAGS, rounds - 1) + 1):
         before, level = hits[:-lag], high[:-lag, None]
         ago = "the round before" if lag == 1 else f"{lag} rounds before"
-        for is_same_arm, is_high in product((True, False), repeat=2):
-            mask = ((before == is_same_arm) & (level == is_high)).astype(float)
-            clause = f"{'it' if is_same_arm else 'another'} was played {ago}, at a {'high' if is_high else 'low'} loss"
-            yield _Stratum(f" where {clause}", names[lag:], *_sums(mask, *(value[lag:] for value in values)))
+        for is_same, is_high in product((True, False), repeat=2):
+            mask = ((before == is_same) & (level == is_high)).astype(float)
+            kind = (
+                f" where {'it' if is_same else 'another'} was played {ago}, at a {'high' if is_high else 'low'} loss"
+            )
+            yield _Stratum(kind, names[lag:], *_sums(mask, *(value[lag:] for value in values)))
 
 
 def _sums(mask: Floats, *values: Floats) -> list[Floats]:
@@ -378,18 +378,18 @@ def _check_anew(values: Floats, law: object, name: str) -> None:
     """
     shares = 2 * values.reshape(-1, values.shape[-1])[:_MOST_DRAWS] - 1
     # In [-1, 1] of mean 0, as products of two that are independent are: Hoeffding's inequality. Alike in size is too.
-    for series in (shares, 2 * np.abs(shares) - 1):
-        means, correlations = np.abs(series.mean(axis=1)), np.abs(np.triu(series @ series.T / series.shape[1], 1))
-        max_mean = np.sqrt(2 / series.shape[1] * np.log(4 * correlations.size / FALSE_ALARM))
+    for signal in (shares, 2 * np.abs(shares) - 1):
+        means, products = np.abs(signal.mean(axis=1)), np.abs(np.triu(signal @ signal.T / signal.shape[1], 1))
+        max_mean = np.sqrt(2 / signal.shape[1] * np.log(4 * products.size / FALSE_ALARM))
         if means.max() > max_mean:  # so may be products of what does not go together
             raise LearnerError(
-                f"{name} does not release its release_means plus its noise: among {len(series)} released numbers in "
+                f"{name} does not release its release_means plus its noise: among {len(signal)} released numbers in "
                 f"their order the noise of number {means.argmax() + 1} has another law than {law}"
             )
-        if correlations.max() > max_mean:
-            first, second = np.unravel_index(int(correlations.argmax()), correlations.shape)
+        if products.max() > max_mean:
+            first, second = np.unravel_index(int(products.argmax()), products.shape)
             raise LearnerError(
-                f"{name} does not draw its noise anew: that of {first + 1} and of {second + 1}, of {len(series)} "
+                f"{name} does not draw its noise anew: that of {first + 1} and of {second + 1}, of {len(signal)} "
                 f"released numbers in their order, goes together"
             )
 

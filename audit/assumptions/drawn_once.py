@@ -28,7 +28,7 @@ from .shared_state import Shared, Walk, is_users, place_of_state, walked
 Play = Callable[[int, int | None], object]
 Blocks = Sequence[int]
 #: Runs of all blocks but the first that are played on other draws: the first run draws what is kept.
-_OTHER_RUNS = 2
+_RUNS = 2
 #: Runs that are played to see whether what a cache keeps shows in them.
 _PLAYED = 8
 #: Bytes that are copied before the first play, at most; arrays and containers that do not fit are not.
@@ -120,7 +120,7 @@ class _FilledTables:
         repeat, output = self._replay(LearnerBlock.UNWATCHED, None)
         stable = [name for name in self._watched if _alike(self._values[name], repeat.get(name))]
         for block in blocks:
-            other, _ = self._replay(block, None if block == blocks[0] else _OTHER_RUNS)
+            other, _ = self._replay(block, None if block == blocks[0] else _RUNS)
             # What it begins with may be one of the outcomes.
             new = {name for name in other if self._old_digests.get(name) != other[name][1]}
             self.filled = [name for name in self._watched if name in self.filled or name in new]
@@ -191,10 +191,10 @@ def check_not_pushed_out(learner: Scalar, play: Callable[[int, int], Actions]) -
         size, n_entries = cache.cache_info().maxsize, cache.cache_info().currsize
         if n_entries * BLOCK <= size:
             continue
-        run_count = max(1, min(_PLAYED, size // (2 * n_entries)))
-        overflowing_count = min(BLOCK, run_count + 2 * size // n_entries + 1)
-        for block in DRAWN_BLOCKS[: math.ceil(len(DRAWN_BLOCKS) / run_count)]:
-            if not np.array_equal(play(block, run_count), play(block, overflowing_count)[..., :run_count]):
+        n_runs = max(1, min(_PLAYED, size // (2 * n_entries)))
+        overflowing_count = min(BLOCK, n_runs + 2 * size // n_entries + 1)
+        for block in DRAWN_BLOCKS[: math.ceil(len(DRAWN_BLOCKS) / n_runs)]:
+            if not np.array_equal(play(block, n_runs), play(block, overflowing_count)[..., :n_runs]):
                 raise LearnerError(_PUSHED_OUT.format(name_of(learner), cache.__name__, size))
 
 

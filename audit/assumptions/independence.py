@@ -63,19 +63,19 @@ _LAST = 12
 #: The false-alarm probability of the test on one certification block: there may be millions of blocks.
 _IN_A_BLOCK = 1e-14
 #: Within so many standard errors of the mean the exact p-value is far above _IN_A_BLOCK, and is not computed.
-_MAX_PLAIN_Z = 5.0
+_MAX_Z = 5.0
 
 #: Between the numbers of a learner's blocks and those of the same checks of a mechanism.
-_BLOCK_OFFSET = 64
+_OFFSET = 64
 #: Runs of the blocks that a copy of the mechanism plays.
-_COPY_RUNS = 8
+_RUNS = 8
 
 _STATE = (
     "the same draws gave other outputs, or were used up differently: a {} must draw from its generator alone "
     "and keep no state"
 )
 _GPU_CURE = f"{OS_CURE}, or whose last digits vary, as those of sums on a GPU may"
-_SHARED_DRAWS = "the runs of the mechanism share randomness"
+_FAULT = "the runs of the mechanism share randomness"
 
 
 def check_replay(
@@ -138,26 +138,20 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
     """
     twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
 
-    def play(block: int, run_count: int | None) -> list[object]:
+    def play(block: int, size: int | None) -> list[object]:
         # One run before the others: it raises for outputs that cannot be encoded, and none else was made in vain.
-        return [_played(mechanism, pair, seed, block + _BLOCK_OFFSET, runs) for runs in (1, run_count or _COPY_RUNS)]
+        return [_played(mechanism, pair, seed, block + _OFFSET, runs) for runs in (1, size or _RUNS)]
 
     check_nothing_kept(mechanism, play)
     first = _played(mechanism, pair, seed, MechanismBlock.FIRST, 1)
     if twin is None:
         return
     for block in (MechanismBlock.BEFORE, MechanismBlock.SECOND):
-        _played(twin, pair, seed, block, _COPY_RUNS)
+        _played(twin, pair, seed, block, _RUNS)
     is_same = _played(twin, pair, seed, MechanismBlock.FIRST, 1) == first
     if (
         not is_same
-        or len(
-            {
-                _played(copy_or_original, pair, seed, MechanismBlock.AFTERWARDS, _COPY_RUNS)
-                for copy_or_original in (twin, mechanism)
-            }
-        )
-        > 1
+        or len({_played(side, pair, seed, MechanismBlock.AFTERWARDS, _RUNS) for side in (twin, mechanism)}) > 1
     ):
         raise state_error("mechanism", global_cure(), _GPU_CURE)
 
@@ -209,15 +203,12 @@ def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int =
         raise LearnerError("the mechanism draws from a generator with a fixed seed: two blocks gave the same outputs")
     if ranks.size and homogeneity_p_value(*(sample[None] for sample in samples)) < SHARED:
         raise hinted(
-            LearnerError(
-                f"{_SHARED_DRAWS}, such as one draw for a whole block: blocks differ more than independent runs do"
-            ),
+            LearnerError(f"{_FAULT}, such as one draw for a whole block: blocks differ more than independent runs do"),
             "draw for every run",
         )
     if near_runs_alike(ranks, size):
         raise hinted(
-            LearnerError(f"{_SHARED_DRAWS}: those near each other are more, or less, alike than others"),
-            "draw for every run",
+            LearnerError(f"{_FAULT}: those near each other are more, or less, alike than others"), "draw for every run"
         )
     if batched:
         _check_pool(mechanism, pair, seed, min(BLOCK, runs // 4, _CELLS // max(1, len(ranks))))
@@ -235,8 +226,7 @@ def _check_pool(mechanism: object, pair: DataPair, seed: int, size: int) -> None
     outputs = outputs_of(mechanism, pair.left, draws_of(seed, MechanismBlock.POOL), size)
     if near_runs_alike(_ranks(outputs), size):
         raise hinted(
-            LearnerError(f"{_SHARED_DRAWS}, such as a pool that serves a block of {size:,} again"),
-            "draw for every run",
+            LearnerError(f"{_FAULT}, such as a pool that serves a block of {size:,} again"), "draw for every run"
         )
 
 
@@ -289,8 +279,8 @@ def near_runs_alike(rows: Floats, size: int) -> bool:
 def _alike_at(marks: Labels, size: int) -> int:
     """Return the distance, less than `size`, at which marks are most, or least, alike, in standard errors."""
     power = np.abs(np.fft.rfft(marks - marks.mean(), 2 * marks.size)) ** 2
-    correlations = np.abs(np.fft.irfft(power)[1:size]) / np.sqrt(marks.size - np.arange(1, size))
-    return 1 + int(rounded(correlations).argmax())
+    products = np.abs(np.fft.irfft(power)[1:size]) / np.sqrt(marks.size - np.arange(1, size))
+    return 1 + int(rounded(products).argmax())
 
 
 def check_block(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
@@ -359,9 +349,7 @@ def check_neighbours(event: Event, scores: Floats, left: Labels) -> None:
             lags = {1, 2, 4, marks.size // 2}
             if any(neighbours_p_value(marks, lag) < _IN_A_BLOCK for lag in lags if 0 < lag < marks.size):
                 raise hinted(
-                    LearnerError(
-                        f"{_SHARED_DRAWS} or keep state: those that certify meet the event in clusters or by turns"
-                    ),
+                    LearnerError(f"{_FAULT} or keep state: those that certify meet the event in clusters or by turns"),
                     "draw for every run",
                 )
 
@@ -386,7 +374,7 @@ def neighbours_p_value(marks: NDArray[np.bool_], lag: int) -> float:
     changes += int(np.count_nonzero(ends[:-1] != marks[1:lag]))
     twice = 2.0 * n_marked * (size - n_marked)
     spread = math.sqrt(max(0.0, twice * (twice - size) / (size**2 * (size - 1.0))))
-    if abs(changes - twice / size) <= _MAX_PLAIN_Z * spread:
+    if abs(changes - twice / size) <= _MAX_Z * spread:
         return 1.0
     return _two_sided(_law_of_changes(n_marked, size - n_marked), changes)
 

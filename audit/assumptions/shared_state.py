@@ -43,9 +43,9 @@ def check_unshared(learner: Learner, before: Shared) -> None:
 
     Code of installed packages is not followed; nor are files, other processes and C extensions seen.
     """
-    if changed_names := _changed(before, shared_state(learner)):
+    if names := _changed(before, shared_state(learner)):
         raise LearnerError(
-            f"{name_of(learner)} keeps state between runs: {changed_names[0]} changed while it played. A run's state "
+            f"{name_of(learner)} keeps state between runs: {names[0]} changed while it played. A run's state "
             f"belongs to {place_of_state(learner)}"
         )
 
@@ -148,8 +148,8 @@ class Walk:
         if id(function) in self.seen:
             return
         self.seen.add(id(function))
-        module_globals = function.__globals__
-        if not is_users(module_globals.get("__name__", ""), module_globals):
+        scope = function.__globals__
+        if not is_users(scope.get("__name__", ""), scope):
             return
         name = function.__qualname__
         self.value(f"a default argument of {name}", function.__defaults__, function, "__defaults__")
@@ -161,9 +161,9 @@ class Walk:
                 self.value(f"{variable}, which {name} encloses,", cell.cell_contents, cell, "cell_contents")
             except ValueError:  # not filled yet
                 continue
-        for global_name in dict.fromkeys(names_in(function.__code__)):
-            if global_name in module_globals:
-                self.value(f"the global {global_name}", module_globals[global_name], module_globals, global_name)
+        for symbol in dict.fromkeys(names_in(function.__code__)):
+            if symbol in scope:
+                self.value(f"the global {symbol}", scope[symbol], scope, symbol)
 
     def value(self, name: str, value: object, owner: object = None, key: str = "") -> None:
         """Keep a digest of a value under a name; follow it instead where it is code."""
@@ -264,5 +264,5 @@ def is_users(name: str, module: object) -> bool:
     """Tell whether a module, or its globals, is a user's own file, and not ours or an installed package."""
     if name.partition(".")[0] in sys.stdlib_module_names - {"__main__"} or of_package(name):
         return False
-    module_globals = module if isinstance(module, dict) else getattr(module, "__dict__", {})
-    return not str(module_globals.get("__file__") or "").startswith(_INSTALLED)
+    scope = module if isinstance(module, dict) else getattr(module, "__dict__", {})
+    return not str(scope.get("__file__") or "").startswith(_INSTALLED)
