@@ -59,7 +59,7 @@ def question_of(task: Task, claim: ClaimRecord) -> dict[str, object]:
         "parameters": {name: _number(value) for name, value in (claim.get("parameters") or {}).items()},
         "noise": None if ":" in task.target or task.of_scores else [task.epsilon, task.delta],
         "given": given if claim.get("pair_given") else None,
-        "inputs": None if schema is None else _digest(schema),
+        "inputs": None if schema is None else digest_of(schema),
         "scores": [name for name in ("scores", "inserted", "held_out") if getattr(task, name) is not None],
         "stop": task.budget.stop,
         "measure": measure(claim),
@@ -93,7 +93,7 @@ def same_unit(now: Mapping[str, object], then: Mapping[str, object]) -> bool:
 
 def mark(claim: ClaimRecord) -> str:
     """Return a short hash of what a claim asks, whatever its audit may spend."""
-    return _digest({name: value for name, value in claim["question"].items() if name not in POWER})
+    return digest_of({name: value for name, value in claim["question"].items() if name not in POWER})
 
 
 class Difference(NamedTuple):
@@ -250,10 +250,11 @@ def called(finding: Said) -> str:
 
 def _short(value: object) -> str:
     text = _text(value)
-    return text if len(text) <= 2 * _MAX_LETTERS else f"{text[:_MAX_LETTERS]}... (SHA-256 {_digest(value)})"
+    return text if len(text) <= 2 * _MAX_LETTERS else f"{text[:_MAX_LETTERS]}... (SHA-256 {digest_of(value)})"
 
 
-def _digest(value: object) -> str:
+def digest_of(value: object) -> str:
+    """Return a short hash of what JSON can hold, and of what else there is by how Python shows it."""
     return hashlib.sha256(_text(value).encode(errors="replace")).hexdigest()[:16]
 
 

@@ -106,7 +106,7 @@ def history(kind: Kind, seed: int) -> tuple[int, int]:
         share = float(clopper_pearson_lower(own.guesses.right, max(named, 1), alpha))
         false = claimed.delta == 0 and special.logit(share) > claimed.epsilon if 0 < share < 1 else False
         new = {**question, "verdict": "FALSIFIED" if false else "SURVIVED"}
-        item = Comparison(None, new, {}, ["", "", str(number)], (), kind.claims, ())
+        item = Comparison(None, new, {}, ["", "", str(number)], (), kind.claims, {})
         change = count_on(item, known, own, DrawnEvent(kind.law, kind.runs, bound, rng, counted=False), None, 1)
         known = known.after(change.log_growth)
         batches += change.batches

@@ -110,7 +110,8 @@ def _count_accepted(record: RunRecord, matching: Matching) -> None:
             claim.setdefault("frozen", {"kind": "none", "reason": "the record kept no event"})
             runs += _count(claim, edited)
     if edited and not runs:
-        say(f"overclaim: {edited[0]!r} has changed since the audit: the record's own counts are accepted", err=True)
+        trouble = f"{edited[0]!r} has changed since the audit, or does not lie here"
+        say(f"overclaim: {trouble}: the record's own counts are accepted", err=True)
     if runs:
         say(f"counted {runs:,} runs of the accepted events in {time.monotonic() - began:.1f} s", err=True)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...audit.record_types import ClaimRecord, RunRecord
+from ..identity import digest_of
 from .console import own_process
 from .running import unaudited
 
@@ -57,10 +56,10 @@ class Gate:
         past = History.beside(file).changes
         known = {name: name for read in (files_of(base), *(change.read for change in past)) for name in read}
         known |= {named_from_here(path): str(path) for task in plan.tasks for path in named_files(task)}
-        now, of_code = hashes_now(known), _hash(versions(plan))
+        now, of_code = hashes_now(known), digest_of(versions(plan))
         same = (c.change for c in past if c.change.endswith(of_code) and c.read.items() <= now.items())
-        change = next(same, f"{_hash(now)}{of_code}")
-        return cls(file, base, _hash([[claim["question"], claim["accepted"]] for claim in base["claims"]]), change)
+        change = next(same, f"{digest_of(now)}{of_code}")
+        return cls(file, base, digest_of([[claim["question"], claim["accepted"]] for claim in base["claims"]]), change)
 
     def fresh(self, plan: Plan) -> Plan:
         """Return a plan whose claims draw anew for each change; the plan's own seed is mixed in."""
@@ -68,9 +67,9 @@ class Gate:
         tasks = []
         for task in plan.tasks:
             facts = {name: value for name, value in vars(task).items() if name not in ("note", "pair")}
-            text = _hash(facts | {"pair": None if task.pair is None else task.pair.to_json()})
+            text = digest_of(facts | {"pair": None if task.pair is None else task.pair.to_json()})
             seen[text] = seen.get(text, 0) + 1
-            seed = int(_hash([self.digest, self.change, text, seen[text]])[:12], 16)
+            seed = int(digest_of([self.digest, self.change, text, seen[text]])[:12], 16)
             tasks.append(replace(task, budget=replace(task.budget, seed=seed)))
         return replace(plan, tasks=tuple(tasks))
 
@@ -84,7 +83,9 @@ class Gate:
         history, read = History.beside(self.file), files_of(record)
         gate = self
         if any(past.change == self.change and past.read != read for past in history.changes):
-            gate = replace(self, change=_hash([self.change, read]))  # a file that no name tells from here is another
+            gate = replace(
+                self, change=digest_of([self.change, read])
+            )  # a file that no name tells from here is another
         with own_process():
             count = partial(gate._recounts, plan, history, read=read, jobs=jobs or cores())
             compared = compare(record["claims"], self.base, count=count, history=history)
@@ -314,8 +315,3 @@ def log_odds_of(counts: Counts, share: float, method: str, rule: object = None) 
     if method != "joint" or both:
         return abs(odds)
     return odds if counts.left_upper + counts.right_upper >= counts.left_lower + counts.right_lower else -odds
-
-
-def _hash(value: object) -> str:
-    text = json.dumps(value, sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
