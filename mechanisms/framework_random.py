@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def framework_states() -> tuple[bytes, ...]:
     return (bytes(torch.get_rng_state().numpy()),) if torch is not None and hasattr(torch, "get_rng_state") else ()
 
 
-@cache
+@lru_cache(maxsize=None)  # noqa: UP033 - Python 3.8 has no `cache`
 def _numba_seeder() -> Callable[[int], object]:
     """Return a compiled function: only that reaches the generators of compiled code."""
     import random

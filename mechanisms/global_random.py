@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator, contextmanager
 from functools import partial
 from types import ModuleType, TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class global_random(ContextDecorator):  # noqa: N801 - a context manager reads a
         self.rng = rng
         self.before: list[tuple[Any, ...]] = []
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> global_random:
         self.before.append((random.getstate(), _enter(self.rng)))
         return self
 

@@ -15,6 +15,8 @@ from .provenance import is_users
 
 #: Folders that were put on the path for a target.
 _of_targets: list[str] = []
+#: The variable that names modules which may be missing, for the processes that are started.
+STUBS = "OVERCLAIM_STUBS"
 
 
 class _OwnNames:

@@ -15,6 +15,7 @@ from ..execution.execution import Budget, Execution
 from ..play.attributes import WithAttributes
 from ..play.call_limit import check_limit
 from ..play.data import DataPair
+from ..play.other_python import InOtherPython
 from ..play.raising import Outcomes
 from ..play.unseeded import OnGlobals, Unseeded
 from .anytime import check_measure
@@ -34,7 +35,7 @@ def read_data(
         For what does not fit the mechanism.
     """
     check_limit(given.call_limit)
-    _check_options(claim, budget, given)
+    _check_options(mechanism, claim, budget, given)
     mechanism = with_plain_numbers(mechanism)
     how = weakening(given.weaken, mechanism, partial(with_parameter, mechanism))
     for wrap in _wrappers(given, claim.raising):
@@ -76,9 +77,9 @@ def _wrappers(given: Given, raising: str) -> list[Callable[[Any], Callable[..., 
     return [wrap for wanted, wrap in asked if wanted]
 
 
-def _check_options(claim: Claim, budget: Budget, given: Given) -> None:
+def _check_options(mechanism: object, claim: Claim, budget: Budget, given: Given) -> None:
     """Raise ValueError for options that do not go together."""
-    if given.call_limit is not None and given.inputs is None:
+    if given.call_limit is not None and given.inputs is None and not isinstance(mechanism, InOtherPython):
         raise about(
             "call_limit", ValueError("call_limit is for searched inputs (`inputs`), of which it leaves out slow ones")
         )

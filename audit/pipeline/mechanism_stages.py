@@ -41,6 +41,7 @@ from ..play.mechanism_runs import (
     run_block,
     to_bytes,
 )
+from ..play.other_python import InOtherPython
 from ..play.raising import outcome_of
 from ..play.transcripts import blocks
 from ..play.unseeded import Digested, Unseeded
@@ -121,7 +122,9 @@ class MechanismAudit(Audit):
     @property
     def limited(self) -> Callable[..., object]:
         """The mechanism, held to the time that a call may take."""
-        return self.mechanism if self.call_limit is None else Limited(self.mechanism, self.call_limit)
+        if self.call_limit is None or isinstance(self.mechanism, InOtherPython):  # which has the limit itself
+            return self.mechanism
+        return Limited(self.mechanism, self.call_limit)
 
     def rounds_of(self, data: object) -> int:
         """Return how many rounds a trace plays on an input."""
@@ -129,6 +132,8 @@ class MechanismAudit(Audit):
 
     def cost_of(self, pair: DataPair) -> float | None:
         """Return what one run costs on a pair by its trace; None where no trace tells."""
+        if isinstance(self.mechanism, InOtherPython):
+            return None
         from ..traces.one_path import cost_of_one_run
 
         return cost_of_one_run(self.limited, pair, self.claim, seed=self.budget.seed)

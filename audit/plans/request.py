@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _GAME = ("rounds", "arms", "losses", "neighbours", "surface", "parameters")
 #: Options of learners alone, and of mechanisms alone.
 _OF_LEARNERS = ("rounds", "arms", "losses", "pair", "surface", "neighbours")
-_OF_MECHANISMS = ("bits", "call_limit", "attributes", "score")
+_OF_MECHANISMS = ("bits", "call_limit", "attributes", "score", "python")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +73,8 @@ class Request:
     call_limit: float | None = None
     attributes: str | Sequence[str] | None = None
     score: str | None = None
+    python: str | None = None
+    stub: str | Sequence[str] | None = None
     power: float | str | None = None
     weaken: bool | str | None = None
     untested: str | None = None
@@ -157,6 +159,11 @@ class Request:
             for name, value in self.parameters.items()
             if name not in usual or convert(name, value, kinds[name]) != usual[name]
         }
+
+    @property
+    def stubs(self) -> tuple[str, ...]:
+        """Modules that may be missing."""
+        return (self.stub,) if isinstance(self.stub, str) else tuple(self.stub or ())
 
     @property
     def required_power(self) -> float | None:
@@ -284,7 +291,9 @@ class Request:
         if self.attributes is not None:
             named = [self.attributes] if isinstance(self.attributes, str) else self.attributes
             words += ["--attributes", ",".join(named)]
-        words += _words_of(self, "bits", "os_random", "global_random", "score", "power")
+        words += _words_of(self, "bits", "os_random", "global_random", "score", "python")
+        words += ["--stub", ",".join(self.stubs)] if self.stubs else []
+        words += _words_of(self, "power")
         words += ["--weaken", self.weaken] if isinstance(self.weaken, str) else []
         if self.pair is not None:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}

@@ -6,8 +6,9 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,8 @@ from ...errors import about, did_you_mean, exclude, hinted, must_be, unknown, un
 from ...learners.blame import raised, raised_by_target
 from ...learners.float_errors import beside_target, loaded_none, loading
 from ...learners.protocol import LearnerError
-from ..execution.import_path import put_first
+from ...mechanisms.worker import install_stubs
+from ..execution.import_path import STUBS, put_first
 from ..execution.provenance import named_from_here
 from ..record_types import PlaceJson
 from .catalogues import LIBRARIES, MECHANISMS, catalogue, libraries, mechanisms
@@ -76,6 +78,13 @@ def _ours(target: str) -> Entry | Specimen | LibraryEntry:
     if target not in entries:
         raise unknown_target(target, [*entries, *mechanisms(), *libraries()])
     return entries[target]
+
+
+def may_be_missing(stubs: Sequence[str]) -> None:
+    """Let modules that a target does not need be missing, in this process and in those that it starts."""
+    if stubs:
+        os.environ[STUBS] = ",".join(stubs)
+        install_stubs(list(stubs))
 
 
 def _users(target: str) -> object:
@@ -192,7 +201,9 @@ def _loading(what: str, error: BaseException) -> LearnerError:
         raise error
     package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else ""
     return hinted(
-        raised(what, error), f"install {package}, or name the folder that holds it in PYTHONPATH" * bool(package)
+        raised(what, error),
+        f"install {package}, or name the folder that holds it in PYTHONPATH" * bool(package),
+        f"`stub={package}` lets it be missing, where the noise does not need it" * bool(package),
     )
 
 
@@ -296,6 +307,8 @@ def source_place(learner: object) -> PlaceJson | None:
 
     The path is relative to the current folder where the file lies in it, or in the same work tree of git.
     """
+    if isinstance(where := getattr(learner, "place", None), Mapping) and "file" in where:  # of another Python
+        return {"file": named_from_here(Path(where["file"])), "line": where["line"]}
     written = getattr(learner, "user_class", learner)
     written = written.func if isinstance(written, partial) else written
     written = written if inspect.isclass(written) or inspect.isroutine(written) else type(written)

@@ -21,7 +21,16 @@ from ..execution.execution import IN_PROCESS, Execution
 from ..spaces.files import read_input, read_schema
 from .catalogues import library_entry_of
 from .request import Request
-from .targets import MechanismError, losses_given_once, parse_parameters, relation_functions, resolve, score_function
+from .targets import (
+    MechanismError,
+    literal,
+    losses_given_once,
+    may_be_missing,
+    parse_parameters,
+    relation_functions,
+    resolve,
+    score_function,
+)
 
 if TYPE_CHECKING:
     from ...learners.entry import Case, Entry, Setting
@@ -87,6 +96,9 @@ class Task(Request):
         LearnerError
             If the user's learner cannot be built.
         """
+        may_be_missing(self.stubs)
+        if self.python is not None:
+            return self._prepare_elsewhere()
         if self.of_canaries:
             return self._prepare_canaries()
         from ...learners.entry import Entry
@@ -128,6 +140,31 @@ class Task(Request):
         how = self._weakening(partial(with_parameter, target))
         searched = self._searched_inputs()
         return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
+
+    def _prepare_elsewhere(self) -> Prepared:
+        """Build a mechanism that another Python plays."""
+        from ..play.other_python import mechanism_of
+
+        assert self.python is not None
+        if ":" not in self.target:
+            raise about("python", ValueError(f"python plays code of your own, FILE.py:NAME, not {self.target}"))
+        refused = {"attributes": self.attributes, "os_random": self.os_random, "weaken": isinstance(self.weaken, str)}
+        if unheeded := [name for name, value in {**refused, "canaries": self.canaries}.items() if value]:
+            raise takes_no(f"{self.target} is played by {self.python}", unheeded)
+        if not self.has_inputs:
+            raise hinted(MechanismError(f"{self.python} plays mechanisms, and two inputs are missing"), NO_INPUTS)
+        if self._stated is None:
+            raise unclaimed(self.target)
+        target = mechanism_of(
+            self.target,
+            self.python,
+            {name: literal(value) for name, value in self.parameters.items()},
+            global_random=self.global_random,
+            outcomes=self.raising == "outcome",
+            call_limit=self.call_limit,
+            stubs=self.stubs,
+        )
+        return self._prepare_mechanism(target, self._stated, {})
 
     def _prepare_learner(self, target: Any, measure: Measure, own: Mapping[str, Any]) -> Prepared:
         from ...learners.scalar import arms_of, as_learner, weaker_learner
@@ -448,7 +485,8 @@ class Prepared:
             from ..pipeline.given_losses import read_losses
 
             return read_losses, Given(rounds=self.rounds, pairs=self.pairs, **power)
-        drawn: dict[str, Any] = {"os_random": task.os_random, "global_random": task.global_random}
+        elsewhere = task.python is not None  # where a process of its own seeds what is global
+        drawn: dict[str, Any] = {"os_random": task.os_random, "global_random": task.global_random and not elsewhere}
         read: dict[str, Any] = {"bits": task.bits, "call_limit": task.call_limit, "attributes": task.attributes}
         read["score"] = None if task.score is None else score_function(task.score)
         from ..pipeline.given_data import read_data
@@ -480,7 +518,17 @@ class Prepared:
 
     @property
     def traced(self) -> Any:
-        """What a trace plays: a learner itself, on a pair of losses."""
+        """What a trace plays: a learner itself, on a pair of losses.
+
+        Raises
+        ------
+        UntraceableError
+            Where another Python plays it.
+        """
+        if self.task.python is not None:
+            from ..traces.tape import UntraceableError
+
+            raise UntraceableError(f"{self.task.python} plays it, and a trace follows what this Python plays")
         return self.played if self.is_mechanism else self.target
 
     @property
@@ -494,6 +542,8 @@ class Prepared:
             player = player_of(self.target, self.claim, run_by_run=self.run_by_run)
             return Unseeded(player) if self.task.os_random else player
         read = self.target
+        if self.task.python is not None:  # which does all of this itself
+            return read
         if self.task.attributes is not None:
             from ..play.attributes import WithAttributes
 

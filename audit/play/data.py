@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 
 #: Letters of an input that a message shows.
 MAX_LETTERS = 200
+
+
+def shortened(data: object) -> str:
+    """Return an input on one line, its first letters where it is long."""
+    text = " ".join(repr(data).split())
+    return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}..."
+
+
 #: Types of array elements that a record holds: no objects, which only pickles can.
 ARRAY_KINDS = "biufcUSMm"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...learners.blame import name_of
@@ -18,6 +19,11 @@ class FaultyMechanism:
         self.mechanism, self.fault = mechanism, fault
         self.batched, self.in_step = (getattr(mechanism, name, False) for name in ("batched", "in_step"))
         self.__name__ = name_of(mechanism)
+
+    @property
+    def play_block(self) -> Callable[..., Any]:
+        """What plays a block, of a mechanism that does so."""
+        return partial(self.mechanism.play_block, fault=self.fault)  # type: ignore[attr-defined]
 
     def __call__(self, data: object, source: Any, *more: object) -> object:
         """Answer once, or for all runs of a block."""

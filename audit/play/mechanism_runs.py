@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from ..encoding.objects import plain
 from ..encoding.places import MOST_NUMBERS, as_text, check_width, scalars
 from .attributes import AttributesError
 from .call_limit import SlowCallError
-from .data import MAX_LETTERS, DataPair
+from .data import DataPair, shortened
 from .raising import takes
 
 
@@ -107,6 +107,8 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
         If the mechanism raises, or a batched one returns something that has not one output for each run.
     """
     left = draws.labels(runs, share)
+    if hasattr(mechanism, "play_block"):
+        return Sample(mechanism.play_block((pair.left, pair.right), draws, left), left)
     if not getattr(mechanism, "batched", False):
         with at_play(mechanism)():
             outputs = [
@@ -126,6 +128,8 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
 
 def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *labels: object) -> Outputs:
     """Return the outputs of some runs on one input; on both, where more says in which world each run is."""
+    if hasattr(mechanism, "play_block"):
+        return cast(Outputs, mechanism.play_block((data, data), draws, np.ones(runs, dtype=np.bool_)))
     if not getattr(mechanism, "batched", False):
         with at_play(mechanism)():
             return [called(mechanism, data, draws.generator) for _ in range(runs)]
@@ -203,7 +207,7 @@ def called(mechanism: Any, data: object, *arguments: object) -> object:
     except AttributesError as error:
         raise RefusedInputError(str(error)) from None
     except SlowCallError as error:
-        message = f"took more than {error.seconds:g} s of processor time on {_on(data)}"
+        message = f"took more than {error.seconds:g} s of processor time on {shortened(data)}"
         raise SlowInputError(f"{name_of(mechanism)} {message}") from None
     except BaseException as error:
         if isinstance(error, TypeError) and not takes(mechanism, data, *arguments):
@@ -212,10 +216,10 @@ def called(mechanism: Any, data: object, *arguments: object) -> object:
             cures = f"{global_cure()}, and {advice}", f"{OS_CURE}, and {advice}"
             raise hinted(uncalled, *cures) from None
         if isinstance(error, LearnerError):  # which says whose method raised what
-            raise reworded(error, f"on {_on(data)}: {error}", RefusedInputError) from error
+            raise reworded(error, f"on {shortened(data)}: {error}", RefusedInputError) from error
         kind, colon, message = said(error).partition(": ")
         name, hint = name_of(mechanism), generator_as(mechanism)
-        refusal = about(name, RefusedInputError(f"{name} raised {kind} on {_on(data)}{colon}{message}"))
+        refusal = about(name, RefusedInputError(f"{name} raised {kind} on {shortened(data)}{colon}{message}"))
         raise placed(hinted(refusal, hint), crash_place(error)) from error
 
 
@@ -230,11 +234,6 @@ def generator_as(mechanism: Callable[..., object]) -> str:
     if second.default is second.empty or second.name == "rng":
         return ""
     return f"it is called as mechanism(data, rng), so that its {second.name} was the generator"
-
-
-def _on(data: object) -> str:
-    text = " ".join(repr(data).split())
-    return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}..."
 
 
 def join(parts: Sequence[Outputs]) -> Outputs:
