@@ -60,14 +60,15 @@ def test_of_a_file_that_is_opened_to_update_it_a_change_may_be_the_runs_own(fold
     assert (reads.changed(), names(reads, folder)) == ([], [])
 
 
-def test_a_module_is_known_by_its_source_whether_it_is_compiled_or_not(folder):
+def test_a_module_is_known_by_its_source_whether_it_is_compiled_or_not(folder, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     (folder / "compiled_helper.py").write_text("A = 1\n")
     for _ in range(2):
         sys.modules.pop("compiled_helper", None)
         with collected() as reads:
             __import__("compiled_helper")
         assert names(reads, folder) == ["compiled_helper.py"]
-    assert (folder / "__pycache__").exists() or sys.dont_write_bytecode
+    assert (folder / "__pycache__").exists()
 
 
 @pytest.mark.parametrize("loaded", [False, True])
