@@ -28,6 +28,11 @@ MOST_CHANGES = 40
 TIERS = {**dict.fromkeys(LONG, pytest.mark.slow), **dict.fromkeys(TUTORIALS, pytest.mark.nightly)}
 
 
+@pytest.fixture(scope="module")
+def power_tests():
+    """Measure power, as commands do."""
+
+
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=TIERS.get(page.name, ())) for page in commands.PAGES], ids=lambda page: page.name
 )
