@@ -17,8 +17,9 @@ from types import (
 
 _ROOT = __name__.rpartition(".learners.")[0]
 _ROOMS = (f"{_ROOT}.learners.", f"{_ROOT}.mechanisms.", f"{_ROOT}.errors")
-#: Faults planted in subclasses of ours, which inherit abilities that were tested with their parents, and in noise.
-_PLANTED = (f"{_ROOT}.learners.planted.", f"{_ROOT}.mechanisms.faults")
+#: Faults planted in subclasses of ours, which inherit abilities that were tested with their parents, and in noise;
+#: and what plays targets elsewhere.
+_PLANTED = (f"{_ROOT}.learners.planted.", f"{_ROOT}.mechanisms.faults", f"{_ROOT}.mechanisms.worker")
 #: Whose functions and classes our code calls.
 _TRUSTED = {"numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
 #: What Python and dataclasses write into a class. None of it plays.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..audit.plans.targets import literal
 from ..audit.play.data import UnreadableDataError, to_json
+from ..audit.play.json_text import canonical_text, digest_of
 from ..audit.record_types import SIDES, ClaimRecord, Said
 from ..audit.statistics.measure_words import LEVELS, claimed_words
 from .reading import is_mechanism, kind_words, measure_of, relation_words
@@ -67,7 +67,7 @@ def question_of(task: Task, claim: ClaimRecord) -> dict[str, object]:
         "canaries": (claim.get("scores") or {}).get("canaries"),
         "trainings": task.trainings,
     }
-    canonical: dict[str, object] = json.loads(_text(facts))
+    canonical: dict[str, object] = json.loads(canonical_text(facts))
     return canonical
 
 
@@ -214,7 +214,7 @@ def _name(claim: ClaimRecord) -> str:
 def _facts(claim: ClaimRecord) -> dict[str, str]:
     """Return what else may tell two claims apart, as text."""
     pair = (claim.get("pair") or {}) if claim.get("pair_given") else {}
-    worlds = {side: _text(pair[side]) for side in SIDES if side in pair}
+    worlds = {side: canonical_text(pair[side]) for side in SIDES if side in pair}
     facts: dict[str, object] = {
         "T": claim.get("rounds"),
         "arms": claim.get("arms"),
@@ -249,14 +249,5 @@ def called(finding: Said) -> str:
 
 
 def _short(value: object) -> str:
-    text = _text(value)
+    text = canonical_text(value)
     return text if len(text) <= 2 * _MAX_LETTERS else f"{text[:_MAX_LETTERS]}... (SHA-256 {digest_of(value)})"
-
-
-def digest_of(value: object) -> str:
-    """Return a short hash of what JSON can hold, and of what else there is by how Python shows it."""
-    return hashlib.sha256(_text(value).encode(errors="replace")).hexdigest()[:16]
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, default=repr)

@@ -23,7 +23,6 @@ from typing import Any, Protocol, TypeVar
 from ...learners.blame import blamed, deliberate, interruption, said
 from ...learners.float_errors import handling_of_target, with_handling
 from ...learners.protocol import LearnerError
-from ...mechanisms.worker import install_stubs
 from . import file_reads
 from .file_reads import FileReads
 from .import_path import STUBS, keep_own_names
@@ -353,7 +352,10 @@ def _in_worker(
 
     Return what was read too, where that is collected for a run.
     """
-    install_stubs([name for name in os.environ.get(STUBS, "").split(",") if name])
+    if stubs := [name for name in os.environ.get(STUBS, "").split(",") if name]:
+        from ...mechanisms.worker import install_stubs
+
+        install_stubs(stubs)
     keep_own_names()  # the folders of targets came with the path
     if os.environ.get(SAFE) == SAFE_MARK:  # not for what audited code starts
         del os.environ[SAFE]

@@ -21,7 +21,6 @@ from ...errors import about, did_you_mean, exclude, hinted, must_be, unknown, un
 from ...learners.blame import raised, raised_by_target
 from ...learners.float_errors import beside_target, loaded_none, loading
 from ...learners.protocol import LearnerError
-from ...mechanisms.worker import install_stubs
 from ..execution.import_path import STUBS, put_first
 from ..execution.provenance import named_from_here
 from ..record_types import PlaceJson
@@ -83,6 +82,8 @@ def _ours(target: str) -> Entry | Specimen | LibraryEntry:
 def may_be_missing(stubs: Sequence[str]) -> None:
     """Let modules that a target does not need be missing, in this process and in those that it starts."""
     if stubs:
+        from ...mechanisms.worker import install_stubs
+
         os.environ[STUBS] = ",".join(stubs)
         install_stubs(list(stubs))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import stat
@@ -55,3 +56,13 @@ def _unique_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
         names = [name for name, _ in pairs]
         raise ValueError(f"an object has two of {next(name for name in names if names.count(name) > 1)!r}")
     return data
+
+
+def digest_of(value: object) -> str:
+    """Return a short hash of what JSON can hold, and of what else there is by how Python shows it."""
+    return hashlib.sha256(canonical_text(value).encode(errors="replace")).hexdigest()[:16]
+
+
+def canonical_text(value: object) -> str:
+    """Return one text for equal values."""
+    return json.dumps(value, sort_keys=True, default=repr)

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...audit.play.json_text import digest_of
 from ...audit.record_types import ClaimRecord, RunRecord
-from ..identity import digest_of
 from .console import own_process
 from .running import unaudited
 

@@ -1,4 +1,7 @@
-"""Labelled lines for a terminal: line 1, then labels in one column, in at most eight lines of 120 columns."""
+"""Labelled lines for a terminal: line 1, then labels in one column, in at most eight lines of 120 columns.
+
+Assumptions are whole: what they take beyond one line does not count.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,10 @@ def labelled(head: str, rows: Sequence[Row]) -> str:
     """Return line 1 and the labels below it, shortened to eight lines; labels without text are left out."""
     rows = [(label, text) for label, text in rows if text]
     limits: dict[str, int] = {}
+    max_lines = MOST + sum(len(wrapped(label, text)) - 1 for label, text in rows if label == ASSUMES)
     for label, limit in [*((one, 1) for one in SHORTENED), *((one, 0) for one in LEFT_OUT)]:
         lines = filled(rows, limits)
-        if len(lines) < MOST:
+        if len(lines) < max_lines:
             break
         limits[label] = limit
     return "\n".join([head, *filled(rows, limits)])
