@@ -92,7 +92,7 @@ print(sum(name.partition(".")[0] == "overclaim" for name in sys.modules))
     ("words", "most"),
     [
         (["scores", "scores.csv", "--design", "one-run", "--epsilon", "1"], 120),
-        (["check", "own.py:noisy", "--epsilon", "1", "--left", "[0]", "--right", "[1]", "--runs", "500"], 200),
+        (["check", "own.py:noisy", "--epsilon", "1", "--left", "[0]", "--right", "[1]", "--runs", "500"], 205),
     ],
     ids=["scores", "check"],
 )

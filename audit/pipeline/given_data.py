@@ -15,7 +15,6 @@ from ..execution.execution import Budget, Execution
 from ..play.attributes import WithAttributes
 from ..play.call_limit import check_limit
 from ..play.data import DataPair
-from ..play.other_python import InOtherPython
 from ..play.raising import Outcomes
 from ..play.unseeded import OnGlobals, Unseeded
 from .anytime import check_measure
@@ -79,7 +78,7 @@ def _wrappers(given: Given, raising: str) -> list[Callable[[Any], Callable[..., 
 
 def _check_options(mechanism: object, claim: Claim, budget: Budget, given: Given) -> None:
     """Raise ValueError for options that do not go together."""
-    if given.call_limit is not None and given.inputs is None and not isinstance(mechanism, InOtherPython):
+    if given.call_limit is not None and given.inputs is None and not hasattr(mechanism, "play_block"):
         raise about(
             "call_limit", ValueError("call_limit is for searched inputs (`inputs`), of which it leaves out slow ones")
         )

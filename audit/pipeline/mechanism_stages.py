@@ -41,7 +41,6 @@ from ..play.mechanism_runs import (
     run_block,
     to_bytes,
 )
-from ..play.other_python import InOtherPython
 from ..play.raising import outcome_of
 from ..play.transcripts import blocks
 from ..play.unseeded import Digested, Unseeded
@@ -122,7 +121,7 @@ class MechanismAudit(Audit):
     @property
     def limited(self) -> Callable[..., object]:
         """The mechanism, held to the time that a call may take."""
-        if self.call_limit is None or isinstance(self.mechanism, InOtherPython):  # which has the limit itself
+        if self.call_limit is None or hasattr(self.mechanism, "play_block"):  # which has the limit itself
             return self.mechanism
         return Limited(self.mechanism, self.call_limit)
 
@@ -132,7 +131,7 @@ class MechanismAudit(Audit):
 
     def cost_of(self, pair: DataPair) -> float | None:
         """Return what one run costs on a pair by its trace; None where no trace tells."""
-        if isinstance(self.mechanism, InOtherPython):
+        if hasattr(self.mechanism, "play_block"):
             return None
         from ..traces.one_path import cost_of_one_run
 

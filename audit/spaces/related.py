@@ -257,7 +257,14 @@ class Related(Space):
 
     def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a pair that differs from this one in its record, its data, its place or its order."""
-        return another(partial(self._changed, candidate, rng), (candidate.key,))
+
+        def change() -> Candidate | None:
+            try:
+                return self._changed(candidate, rng)
+            except RelationError:  # nothing is left that the relation can change, such as no number
+                return None
+
+        return another(change, (candidate.key,))
 
     def _changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         records, turn = self.neighbours.records_of(candidate.base), int(rng.integers(18))
@@ -319,11 +326,12 @@ class Related(Space):
         if candidate.index not in kept_places or len(kept_places) < self.neighbours.fewest:
             return None
         base = records.take(kept_places)
-        cut_pair = (
-            self._pair_at(base, rng, list(kept_places).index(candidate.index), candidate.record)
-            if self._fits(base)
-            else None
-        )
+        if not self._fits(base):
+            return None
+        try:
+            cut_pair = self._pair_at(base, rng, list(kept_places).index(candidate.index), candidate.record)
+        except RelationError:  # nothing is left that the relation can change, such as no number
+            return None
         return cut_pair if cut_pair is None or cut_pair.flipped == candidate.flipped else _swapped(cut_pair)
 
     def candidate_of(self, left: object, right: object) -> Candidate:

@@ -195,11 +195,12 @@ def test_plans_and_traces_know_views(tmp_path, monkeypatch):
     )
     (tmp_path / "plan.toml").write_text(
         '[[claims]]\ntarget = "own.py:Running"\nepsilon = 1\nrounds = 2\nsurface = "model"\nruns = 1000\n'
+        'untested = "allowed"\n'
     )
     done = CliRunner().invoke(main, ["run", "plan.toml", "--out", "out", "--no-blind-spots"])
     assert done.exit_code == 0, done.output
     (claim,) = json.loads((tmp_path / "out" / "record.json").read_text())["claims"]
-    assert (claim["surface"], claim["verdict"]) == ("model", "SURVIVED")
+    assert (claim["surface"], claim["verdict"]) == ("model", "UNDERPOWERED")
     traced = CliRunner().invoke(
         main, ["trace", "own.py:Running", "--epsilon", "1", "--rounds", "2", "--surface", "model", "--json"]
     )

@@ -88,7 +88,7 @@ def test_a_report_where_matplotlib_may_write_nowhere(tmp_path, record):
     ("package", "words"),
     [
         ("jinja2", ["report", "RECORD", "--html", "PAGE"]),
-        pytest.param("jsonschema", ["report", "RECORD", "--html", "PAGE"], marks=pytest.mark.slow),
+        pytest.param("jsonschema", ["check", "mechanisms/laplace", "--inputs", "{}"], marks=pytest.mark.slow),
         ("numpy", ["list"]),
         ("statsmodels", ["report", "RECORD", "--html", "PAGE"]),
     ],
