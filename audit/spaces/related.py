@@ -146,7 +146,7 @@ class Related(Space):
             return None
         same_size = self.neighbours.records_of(base).size == size
         try:
-            return self._pair_at(base, rng, index if same_size else None, record, still=True)
+            return self._pair_where_any(base, rng, index if same_size else None, record, still=True)
         except LearnerError:
             if self.stats.exact:
                 raise
@@ -161,7 +161,7 @@ class Related(Space):
             base = all_alike(base, filler, rng)
         except (UnfitError, IndexError):
             return None
-        return self._pair_at(base, rng, None, self._record(rng)) if self._fits(base) else None
+        return self._pair_where_any(base, rng, None, self._record(rng)) if self._fits(base) else None
 
     def _base(self, rng: np.random.Generator) -> object:
         """Return a data set."""
@@ -221,6 +221,13 @@ class Related(Space):
         except UnfitError:
             return None
 
+    def _pair_where_any(self, *arguments: Any, **keywords: Any) -> Candidate | None:
+        """Return a pair on changed data; None where nothing is left that the relation can change, such as a number."""
+        try:
+            return self._pair_at(*arguments, **keywords)
+        except RelationError:
+            return None
+
     @property
     def _adds_or_removes(self) -> bool:
         """Whether one record is there or not."""
@@ -257,29 +264,22 @@ class Related(Space):
 
     def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a pair that differs from this one in its record, its data, its place or its order."""
-
-        def change() -> Candidate | None:
-            try:
-                return self._changed(candidate, rng)
-            except RelationError:  # nothing is left that the relation can change, such as no number
-                return None
-
-        return another(change, (candidate.key,))
+        return another(partial(self._changed, candidate, rng), (candidate.key,))
 
     def _changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         records, turn = self.neighbours.records_of(candidate.base), int(rng.integers(18))
         if turn > 8:  # in half of the cases: the data changed by what it is made of
             return self._mutated(candidate.base, rng, candidate.index, candidate.record)
         if turn == 0 and isinstance(self.relation, Relation):  # another record in its place
-            return self._pair_at(candidate.base, rng, candidate.index, self._record(rng))
+            return self._pair_where_any(candidate.base, rng, candidate.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
             return _swapped(candidate)
         if turn == 8:  # other data, alike in a feature
             return self._sparse(candidate.base, rng)
         if turn == 2:  # the same record in other data
-            return self._pair_at(self._base(rng), rng, None, candidate.record)
+            return self._pair_where_any(self._base(rng), rng, None, candidate.record)
         if records.size < 2 or not isinstance(self.relation, Relation):
-            return self._pair_at(self._base(rng), rng)
+            return self._pair_where_any(self._base(rng), rng)
         if turn == 3:  # fewer of the others
             kept_places = [i for i in range(records.size) if i == candidate.index or rng.random() < 0.5]
             return self._cut(candidate, records, kept_places, rng)
@@ -317,7 +317,7 @@ class Related(Space):
                 base = records_of(base).put(i, record)
             except UnfitError:
                 continue
-        return self._pair_at(base, rng, candidate.index, candidate.record) if self._fits(base) else None
+        return self._pair_where_any(base, rng, candidate.index, candidate.record) if self._fits(base) else None
 
     def _cut(
         self, candidate: Candidate, records: Records, kept_places: Sequence[int], rng: np.random.Generator
@@ -328,10 +328,7 @@ class Related(Space):
         base = records.take(kept_places)
         if not self._fits(base):
             return None
-        try:
-            cut_pair = self._pair_at(base, rng, list(kept_places).index(candidate.index), candidate.record)
-        except RelationError:  # nothing is left that the relation can change, such as no number
-            return None
+        cut_pair = self._pair_where_any(base, rng, list(kept_places).index(candidate.index), candidate.record)
         return cut_pair if cut_pair is None or cut_pair.flipped == candidate.flipped else _swapped(cut_pair)
 
     def candidate_of(self, left: object, right: object) -> Candidate:
@@ -405,7 +402,7 @@ class Related(Space):
             if self.neighbours.of_users:
                 yield from self._of_one_user(candidate)
             for base in sorted(self.bases, key=lambda data: (len(shown(to_json(data))), shown(to_json(data))))[:12]:
-                yield from (self._pair_at(base, rng) for _ in range(3))
+                yield from (self._pair_where_any(base, rng) for _ in range(3))
             return
         records = records_of(candidate.base)
         other_places = [i for i in range(records.size) if i != candidate.index]
@@ -458,7 +455,7 @@ class Related(Space):
         except UnfitError:
             return None
         differing = candidate.record if differing is ... else differing
-        changed_pair = self._pair_at(base, rng, candidate.index, differing) if self._fits(base) else None
+        changed_pair = self._pair_where_any(base, rng, candidate.index, differing) if self._fits(base) else None
         if changed_pair is None or changed_pair.flipped == candidate.flipped:
             return changed_pair
         return _swapped(changed_pair)

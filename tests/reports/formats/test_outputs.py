@@ -475,9 +475,11 @@ def test_the_action_runs(folder, tmp_path):
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     script = re.search(r"      run: \|\n(        refuse\(\).*)", text, re.DOTALL).group(1)
     (folder / "a plan.toml").write_text(PLAN[: PLAN.index('[[claims]]\ntarget = "mine.py:Parrot"')])
-    overclaim = Path(sys.executable).with_name("overclaim")
-    accept = [overclaim, "accept", "out/record.json", "--baseline", "a base.json"]
-    subprocess.run(accept, cwd=folder, capture_output=True, check=True)
+    (folder / "more.toml").write_text(PLAN[: PLAN.index('[[claims]]\ntarget = "mine.py:Silent"')])
+    with contextlib.chdir(folder):
+        overclaim("run", "more.toml", "--jobs", 1, "--out", "accepted")
+        accepted = overclaim("accept", "accepted/record.json", "--baseline", "a base.json")
+    assert accepted.exit_code == 0, accepted.stderr
     names = {"PLAN": "a plan.toml", "BASELINE": "a base.json", "OUT": "out again"}
     names |= {"ARGUMENTS": "--jobs '1'\n--json", "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     names |= {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary"), "GITHUB_OUTPUT": str(tmp_path / "output")}
