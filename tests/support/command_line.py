@@ -19,6 +19,16 @@ def check(target, *arguments):
     return overclaim("check", target, "--epsilon", 1, "--jobs", 1, *arguments)
 
 
+def short_lines(text):
+    """Return the lines of a claim, but for those in which its assumptions go on: these are whole, however long."""
+    lines, in_assumptions = [], False
+    for line in text.splitlines():
+        in_assumptions = line.startswith("Assumes") or (in_assumptions and line.startswith(" "))
+        if not in_assumptions or line.startswith("Assumes"):
+            lines.append(line)
+    return lines
+
+
 def error_lines(text):
     """Return the number of lines, without the place and the hint below an error, and the claims that are finished."""
     extra_prefixes = ("  where: ", "  hint:  ", "FALSIFIED ", "SURVIVED ", "UNDERPOWERED ")
