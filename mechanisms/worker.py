@@ -17,6 +17,7 @@ import mmap
 import os
 import struct
 import sys
+import sysconfig
 import types
 from typing import Any, BinaryIO
 
@@ -203,24 +204,25 @@ def install_stubs(names: list[str]) -> None:
 
 
 class FileLog:
-    """The files that were opened for reading, but for Python's own and installed ones."""
+    """The files that were opened and the flags of each, but for Python's own and installed ones."""
 
     def __init__(self) -> None:
-        self.paths: list[str] = []
-        self.installed = tuple({sys.prefix, sys.base_prefix, "/proc/", "/sys/", "/dev/"})
+        self.opened: dict[tuple[str, int], None] = {}
+        paths = sysconfig.get_paths()
+        self.installed = tuple(paths[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
         sys.addaudithook(self.note)
 
     def note(self, event: str, args: tuple[Any, ...]) -> None:
         """Note an opened file."""
-        if event == "open" and isinstance(args[0], str) and not args[2] & (os.O_WRONLY | os.O_RDWR):
+        if event == "open" and isinstance(args[0], str) and isinstance(args[2], int):
             path = os.path.abspath(args[0])
-            if not path.startswith(self.installed) and path not in self.paths:
-                self.paths.append(path)
+            if not path.startswith(self.installed):
+                self.opened[path, args[2]] = None
 
-    def taken(self) -> list[str]:
+    def taken(self) -> list[tuple[str, int]]:
         """Return the files of which our process has not heard."""
-        paths, self.paths = self.paths, []
-        return paths
+        opened, self.opened = list(self.opened), {}
+        return opened
 
 
 class Player:
@@ -235,20 +237,21 @@ class Player:
 
     def __init__(self, hello: dict[str, Any]) -> None:
         self.hello = hello
+        with open(hello["progress"], "r+b") as file:
+            self.progress = mmap.mmap(file.fileno(), _RUN.size)
+        self.log = open(hello["log"], "ab")  # noqa: SIM115 - as long as the process
+        self.files = FileLog()  # from here on: these two are ours
         self.modules = {name: _module(name, source) for name, source in hello["modules"]}
         install_stubs(hello["stubs"])
         self.function = self.load()
-        if hello["settings"]:
-            inspect.signature(self.function).bind_partial(**decode(hello["settings"]))
+        self.settings = decode(hello["settings"])
+        inspect.signature(self.function).bind_partial(**self.settings)
         places = [
             p
             for p in inspect.signature(self.function).parameters.values()
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in hello["settings"]
         ]
         self.alone = hello["global_random"] and all(p.default is not p.empty for p in places[1:])
-        with open(hello["progress"], "r+b") as file:
-            self.progress = mmap.mmap(file.fileno(), _RUN.size)
-        self.log = open(hello["log"], "ab")  # noqa: SIM115 - as long as the process
 
     def load(self) -> Any:
         """Return the target."""
@@ -311,14 +314,14 @@ class Player:
         self.modules["mechanisms.draws"].begin_call(rng)
         source = rng if fault is None else fault.generator(rng)
         arguments = (data,) if self.alone else (data, source)
-        limit, settings = self.hello["call_limit"], decode(self.hello["settings"])
+        limit = self.hello["call_limit"]
         if limit is not None:  # also of compiled code, which no exception interrupts
             faulthandler.dump_traceback_later(limit, exit=True, file=self.log)
         try:
             if self.hello["global_random"]:
                 drawn_from = self.modules["mechanisms.global_random"].drawn_from
-                return drawn_from(source, self.function, *arguments, **settings)
-            return self.function(*arguments, **settings)
+                return drawn_from(source, self.function, *arguments, **self.settings)
+            return self.function(*arguments, **self.settings)
         finally:
             if limit is not None:
                 faulthandler.cancel_dump_traceback_later()
@@ -390,15 +393,14 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _old_numpy()
     _special()
-    files = FileLog()
     try:
         player = Player(hello)
         answer = player.place()
     except BaseException as error:
-        send(answers, {"raised": _raised(error, hello["place"]), "files": files.taken()})
+        send(answers, {"raised": _raised(error, hello["place"]), "files": []})
         return
     while True:
-        send(answers, dict(answer, files=files.taken()))
+        send(answers, dict(answer, files=player.files.taken()))
         try:
             block = receive(source)
         except EOFError:

@@ -121,19 +121,19 @@ def _note(event: str, args: tuple[object, ...]) -> None:
     """Note what Python is about to do to a file; never raise, which would forbid it."""
     if event not in ("open", "import", "os.rename") or getattr(_hashing, "on", False):
         return
-    for reads in _collecting[-1:]:
-        if event == "open":
-            _note_opened(reads, args[0], args[2])
-        elif event == "import":
-            _note_opened(reads, args[1], 0)
-        elif (path := _path(args[1])) is not None:
-            reads.hashes[path] = None
+    if event == "open":
+        note_opened(args[0], args[2])
+    elif event == "import":
+        note_opened(args[1], os.O_RDONLY)
+    elif _collecting and (path := _path(args[1])) is not None:
+        _collecting[-1].hashes[path] = None
 
 
-def _note_opened(reads: FileReads, file: object, flags: object) -> None:
-    path = _path(file)
-    if path is None or not isinstance(flags, int):
+def note_opened(file: object, flags: object) -> None:
+    """Note a file that is opened, here or by a process of the target's own, with the flags of `os.open`."""
+    if not _collecting or not isinstance(flags, int) or (path := _path(file)) is None:
         return
+    reads = _collecting[-1]
     if flags & os.O_WRONLY or (flags & os.O_RDWR and flags & (os.O_CREAT | os.O_TRUNC)):
         reads.hashes[path] = None
         return

@@ -13,7 +13,6 @@ import subprocess
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from ...learners.protocol import LearnerError
 from ...mechanisms import worker
 from ...mechanisms.draws import Draws
 from ...mechanisms.faults import Fault
+from ..execution.file_reads import note_opened
 from .data import shortened
 
 #: The folder of our package, whose modules the other Python is sent.
@@ -33,10 +33,6 @@ _HOME = Path(__file__).resolve().parents[2]
 #: Letters of what a process printed last that an error shows.
 _MAX_PRINTED = 200
 _COPIES = itertools.count(1)
-
-
-class ProcessError(LearnerError):
-    """The process of a target ended, or did not answer in time."""
 
 
 @dataclass
@@ -66,9 +62,8 @@ class _Process:
             answer = worker.receive(self.process.stdout)  # type: ignore[arg-type]
         except OSError:
             raise EOFError from None
-        for path in answer.pop("files"):  # what it has read is known by our own reading of it
-            with suppress(OSError), open(path, "rb"):
-                pass
+        for path, flags in answer.pop("files"):
+            note_opened(path, flags)
         return answer
 
     def end(self) -> None:

@@ -1,6 +1,7 @@
 """Mechanisms that another Python plays: the same draws, planted faults, crashes, hangs, and what cannot go there."""
 
 import ast
+import os
 import sys
 from pathlib import Path
 
@@ -246,4 +247,16 @@ def test_what_it_reads_there_is_known_by_its_hash(folder):
     (folder / "reads.py").write_text("def count(data, rng):\n    return float(open('limits.json').read())\n")
     with collected() as reads:
         outputs_of(mechanism_of("reads.py:count", sys.executable, {}), [1], Draws(3), 1)
-    assert {Path(path).name for path in reads.hashes} >= {"limits.json", "reads.py"}
+    assert {Path(path).name for path in reads.compared()} == {"limits.json", "reads.py"}
+
+
+def test_a_pipe_that_it_opens_there_is_not_waited_for(folder):
+    """We opened it once more, to have it noted, and no writer ever came."""
+    os.mkfifo(folder / "pipe")
+    (folder / "pipes.py").write_text(
+        "import os\n\ndef count(data, rng):\n"
+        "    os.close(os.open('pipe', os.O_RDONLY | os.O_NONBLOCK))\n    return 1.0\n"
+    )
+    with collected() as reads:
+        assert outputs_of(mechanism_of("pipes.py:count", sys.executable, {}), [1], Draws(3), 1) == [1.0]
+    assert "pipe" not in {Path(path).name for path in reads.hashes}
