@@ -11,12 +11,36 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
+from ...errors import must_be
 from .provenance import is_users
 
 #: Folders that were put on the path for a target.
 _of_targets: list[str] = []
 #: The variable that names modules which may be missing, for the processes that are started.
-STUBS = "OVERCLAIM_STUBS"
+_STUBS = "OVERCLAIM_STUBS"
+
+
+def let_be_missing(modules: Sequence[str]) -> None:
+    """Let modules that a target does not need be missing, in this process and in those that it starts.
+
+    Raises
+    ------
+    ValueError
+        If one is no name of a module.
+    """
+    if not modules:
+        return
+    if wrong := [name for name in modules if not name.isidentifier()]:
+        raise must_be("stub", "names of modules, without dots", wrong[0])
+    from ...mechanisms.worker import install_stubs
+
+    os.environ[_STUBS] = ",".join(modules)
+    install_stubs(list(modules))
+
+
+def let_be_missing_too() -> None:
+    """Let those modules be missing that may be in the process that started this one."""
+    let_be_missing([name for name in os.environ.get(_STUBS, "").split(",") if name])
 
 
 class _OwnNames:

@@ -25,7 +25,7 @@ from ...learners.float_errors import handling_of_target, with_handling
 from ...learners.protocol import LearnerError
 from . import file_reads
 from .file_reads import FileReads
-from .import_path import STUBS, keep_own_names
+from .import_path import keep_own_names, let_be_missing_too
 from .progress import TimeLeft, with_bar
 from .warned import Warned, collected, receive
 
@@ -352,10 +352,7 @@ def _in_worker(
 
     Return what was read too, where that is collected for a run.
     """
-    if stubs := [name for name in os.environ.get(STUBS, "").split(",") if name]:
-        from ...mechanisms.worker import install_stubs
-
-        install_stubs(stubs)
+    let_be_missing_too()
     keep_own_names()  # the folders of targets came with the path
     if os.environ.get(SAFE) == SAFE_MARK:  # not for what audited code starts
         del os.environ[SAFE]

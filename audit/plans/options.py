@@ -38,6 +38,7 @@ _ANY: Schema = {}
 _FLAG: Schema = {"type": "boolean"}
 _TEXT: Schema = {"type": "string"}
 _NAME: Schema = {"type": "string", "minLength": 1}
+_NAMES: Schema = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 _COUNT: Schema = {"type": "integer", "minimum": 1}
 _RUNS: Schema = {"type": "integer", "minimum": 20}
 _POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
@@ -271,7 +272,7 @@ _TABLE = (
     ),
     _of_unusual(
         "attributes",
-        {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]},
+        _NAMES,
         "names",
         "Of an object that the target returns, such as a model: fitted, all or NAME[,NAME]",
         "NAMES",
@@ -285,23 +286,15 @@ _TABLE = (
         marker="a function of (output, left, right)",
         rare=True,
     ),
-    Option(
+    _of_unusual(
         "python",
         _NAME,
         "text",
         "The interpreter that plays TARGET, a mechanism: a Python 3.8 or newer with NumPy",
         "PATH/python",
-        group=UNUSUAL,
-        rare=True,
     ),
-    Option(
-        "stub",
-        {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]},
-        "names",
-        "Modules that TARGET imports and does not need: each may be missing",
-        "NAME[,NAME]",
-        group=UNUSUAL,
-        rare=True,
+    _of_unusual(
+        "stub", _NAMES, "names", "Modules that TARGET imports and does not need: each may be missing", "NAME[,NAME]"
     ),
     Option("scores", _NAME, help="A file with the scores of canaries, in place of a target"),
     _of_inputs("inserted", _NAME, "file", "Scores of inserted canaries, each of a training of its own", "FILE"),

@@ -325,6 +325,7 @@ def _expected(error: Any, key: str) -> str:
     if rule == "anyOf":
         words = {"attributes": "fitted, all, or a list of names"}
         words["inputs"] = "a JSON Schema, as a table or the name of its file"
+        words["stub"] = "the name of a module, or a list of names"
         words["power"] = "a factor of at least 1.1, or off"
         return words.get(key, "true, false, or the parameter that sets the noise")
     if rule == "type":

@@ -161,11 +161,6 @@ class Request:
         }
 
     @property
-    def stubs(self) -> tuple[str, ...]:
-        """Modules that may be missing."""
-        return (self.stub,) if isinstance(self.stub, str) else tuple(self.stub or ())
-
-    @property
     def required_power(self) -> float | None:
         """The factor of too little noise that a survivor has to catch; None where none is measured."""
         return power_of(self.power, self.weaken)
@@ -288,12 +283,9 @@ class Request:
         words += [] if self.input_schema is None else ["--inputs", written_schema(self.input_schema)]
         words += [] if self.raising == "error" else _words_of(self, "raising")
         words += _words_of(self, "call_limit")
-        if self.attributes is not None:
-            named = [self.attributes] if isinstance(self.attributes, str) else self.attributes
-            words += ["--attributes", ",".join(named)]
+        words += _list_of(self, "attributes")
         words += _words_of(self, "bits", "os_random", "global_random", "score", "python")
-        words += ["--stub", ",".join(self.stubs)] if self.stubs else []
-        words += _words_of(self, "power")
+        words += [*_list_of(self, "stub"), *_words_of(self, "power")]
         words += ["--weaken", self.weaken] if isinstance(self.weaken, str) else []
         if self.pair is not None:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
@@ -310,7 +302,7 @@ class Request:
             words += option_words(self.measure) if self.measure is not None else []
             words += _words_of(self, "epsilon", "delta")
         else:
-            words += _words_of(self, "canaries", "trainings", "global_random")
+            words += [*_words_of(self, "canaries", "trainings", "global_random"), *_list_of(self, "stub")]
         return [*words, "--seed", str(self.budget.seed), *_words_of(self.budget, "confidence")]
 
 
@@ -322,6 +314,17 @@ def _words_of(holder: Request | Budget, *names: str) -> list[str]:
         if value != getattr(type(holder), name):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [number_text(value)])]
     return words
+
+
+def _list_of(request: Request, name: str) -> list[str]:
+    """Return the option of a command that lists names; nothing where none are given."""
+    names = names_in(getattr(request, name))
+    return [f"--{name}", ",".join(names)] if names else []
+
+
+def names_in(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of an option that takes a single one as a text."""
+    return (value,) if isinstance(value, str) else tuple(value or ())
 
 
 def named_files(scores: object, inserted: object, held_out: object) -> str:

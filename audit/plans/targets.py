@@ -6,9 +6,8 @@ import ast
 import importlib
 import importlib.util
 import inspect
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +20,7 @@ from ...errors import about, did_you_mean, exclude, hinted, must_be, unknown, un
 from ...learners.blame import raised, raised_by_target
 from ...learners.float_errors import beside_target, loaded_none, loading
 from ...learners.protocol import LearnerError
-from ..execution.import_path import STUBS, put_first
+from ..execution.import_path import put_first
 from ..execution.provenance import named_from_here
 from ..record_types import PlaceJson
 from .catalogues import LIBRARIES, MECHANISMS, catalogue, libraries, mechanisms
@@ -77,15 +76,6 @@ def _ours(target: str) -> Entry | Specimen | LibraryEntry:
     if target not in entries:
         raise unknown_target(target, [*entries, *mechanisms(), *libraries()])
     return entries[target]
-
-
-def may_be_missing(stubs: Sequence[str]) -> None:
-    """Let modules that a target does not need be missing, in this process and in those that it starts."""
-    if stubs:
-        from ...mechanisms.worker import install_stubs
-
-        os.environ[STUBS] = ",".join(stubs)
-        install_stubs(list(stubs))
 
 
 def _users(target: str) -> object:

@@ -18,14 +18,14 @@ from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.relations import Relation
 from ..execution.execution import IN_PROCESS, Execution
+from ..execution.import_path import let_be_missing
 from ..spaces.files import read_input, read_schema
 from .catalogues import library_entry_of
-from .request import Request
+from .request import Request, names_in
 from .targets import (
     MechanismError,
     literal,
     losses_given_once,
-    may_be_missing,
     parse_parameters,
     relation_functions,
     resolve,
@@ -96,7 +96,7 @@ class Task(Request):
         LearnerError
             If the user's learner cannot be built.
         """
-        may_be_missing(self.stubs)
+        let_be_missing(names_in(self.stub))
         if self.python is not None:
             return self._prepare_elsewhere()
         if self.of_canaries:
@@ -162,7 +162,7 @@ class Task(Request):
             global_random=self.global_random,
             outcomes=self.raising == "outcome",
             call_limit=self.call_limit,
-            stubs=self.stubs,
+            stubs=names_in(self.stub),
         )
         return self._prepare_mechanism(target, self._stated, {})
 

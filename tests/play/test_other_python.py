@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import overclaim
 from overclaim.audit.execution.file_reads import collected
+from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.data import DataPair
 from overclaim.audit.play.faulty import FaultyMechanism
 from overclaim.audit.play.mechanism_runs import RefusedInputError, SlowInputError, outputs_of, run_block
@@ -192,6 +193,7 @@ def test_the_command_line_says_how_to_replay_it(folder):
         (["target.py:noisy", "--python", "none/python"], "cannot start 'none/python'"),
         (["target.py:noisy", "--os-random"], "takes no"),
         (["mechanisms/laplace"], "code of your own"),
+        (["target.py:noisy", "--stub", "torch.nn"], "--stub must be names of modules, without dots, got 'torch.nn'"),
     ],
 )
 def test_what_cannot_go_there_is_refused(folder, words, message):
@@ -204,6 +206,12 @@ def test_a_trace_says_that_it_cannot_go_there(folder):
     done = CliRunner().invoke(main, [*words, "--python", sys.executable])
     assert done.exit_code == 3
     assert "a trace follows what this Python plays" in " ".join(done.output.split())
+
+
+def test_a_training_is_replayed_with_its_stubs():
+    """The command of a training left them out, and the import failed."""
+    task = Task(target="train.py:training", epsilon=1.0, canaries=5, stub=["torch", "ray"])
+    assert "--canaries 5 --stub torch,ray" in task.command()
 
 
 STUBBED = """
