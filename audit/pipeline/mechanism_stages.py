@@ -131,8 +131,6 @@ class MechanismAudit(Audit):
 
     def cost_of(self, pair: DataPair) -> float | None:
         """Return what one run costs on a pair by its trace; None where no trace tells."""
-        if hasattr(self.mechanism, "play_block"):
-            return None
         from ..traces.one_path import cost_of_one_run
 
         return cost_of_one_run(self.limited, pair, self.claim, seed=self.budget.seed)

@@ -518,17 +518,7 @@ class Prepared:
 
     @property
     def traced(self) -> Any:
-        """What a trace plays: a learner itself, on a pair of losses.
-
-        Raises
-        ------
-        UntraceableError
-            Where another Python plays it.
-        """
-        if self.task.python is not None:
-            from ..traces.tape import UntraceableError
-
-            raise UntraceableError(f"{self.task.python} plays it, and a trace follows what this Python plays")
+        """What a trace plays: a learner itself, on a pair of losses."""
         return self.played if self.is_mechanism else self.target
 
     @property

@@ -259,6 +259,8 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, first
     LearnerError
         If it raises.
     """
+    if hasattr(target, "play_block"):
+        raise UntraceableError("another Python plays it, and a trace follows what this Python plays")
     is_scalar = is_plain(target)
     size = getattr(pair, "rounds", 1) * (getattr(target, "arms", None) or 1)
     if size > _MOST_VALUES:
