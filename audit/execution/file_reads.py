@@ -47,7 +47,7 @@ class FileReads:
         return {path: digest for path, digest in self.hashes.items() if digest is not None}
 
     def changed(self) -> list[str]:
-        """Return the files that somebody else has changed since they were opened; forget those that the run has."""
+        """Return the files that changed after they were opened; those that the run itself changed count no more."""
         edited = changed(self.compared())
         self.hashes |= dict.fromkeys(self.updated & set(edited))
         return [path for path in edited if path not in self.updated]
@@ -63,7 +63,7 @@ _hashing = threading.local()
 
 @contextmanager
 def collected(run: str = "") -> Iterator[FileReads]:
-    """Collect the files that are read, here and in worker processes, with those that loaded modules are of.
+    """Collect the files that this process and its workers read, and the files of all loaded modules.
 
     Where a user's module stays loaded, so may what an earlier block of the run has read: it belongs to this one too.
 

@@ -280,7 +280,7 @@ class Ledger:
             connection.commit()
 
     def keep_files(self, connection: sqlite3.Connection, claim: int, hashes: Mapping[str, str | None]) -> None:
-        """Keep what the files are that a claim read, as far as they are new; forget those that it wrote."""
+        """Keep the hash of each file that a claim read first; forget the files that it wrote."""
         new = [(self.key, claim, path, digest) for path, digest in hashes.items() if digest is not None]
         connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?)", new)
         own = [(self.key, claim, path) for path, digest in hashes.items() if digest is None]

@@ -82,8 +82,8 @@ def check_output(path: Path) -> None:
 def check_folder(path: Path, *files: str, read: Mapping[str, Path | None], ignored: bool = False) -> None:
     """Raise ValueError where these files cannot be written into a folder, which is made: before hours of work.
 
-    They must not be one file, nor one of those that are `read`, by what these are called. What is made is left out of
-    git if it is to be `ignored`.
+    Each must differ from the others and from the files in `read`, whose keys the message names. A new folder that is
+    `ignored` gets a `.gitignore`.
     """
     with named("cannot write into the folder", path):
         kind = mode(path)

@@ -307,7 +307,7 @@ class Request:
 
 
 def _words_of(holder: Request | Budget, *names: str) -> list[str]:
-    """Return the options of a command that say what is not as usual."""
+    """Return the command's options for those values that differ from the default."""
     words = []
     for name in names:
         value = getattr(holder, name)

@@ -253,7 +253,7 @@ def key_of(data: object) -> str:
 def shown(form: object, digits: int | None = None) -> str:
     """Return a record's form of data as a reader would write it: arrays as lists, frames by their columns.
 
-    Numbers have so many digits where they would be long, and all of them without `digits`.
+    Long numbers are rounded to so many digits; without `digits` none is.
     """
 
     def text(part: object) -> str:

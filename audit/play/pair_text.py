@@ -54,7 +54,7 @@ def beside(left: Any, right: Any, max_letters: int = MAX_LETTERS) -> tuple[str, 
 
 
 def cut_beside(left: str, right: str, max_letters: int = MAX_LETTERS) -> tuple[str, str]:
-    """Return two texts in at most so many letters each, from shortly before where they begin to differ."""
+    """Return two texts, each cut to `max_letters` around the first difference."""
     length = max(len(left), len(right))
     if length <= max_letters:
         return left, right
@@ -65,7 +65,7 @@ def cut_beside(left: str, right: str, max_letters: int = MAX_LETTERS) -> tuple[s
 
 
 def _cut(text: str, start: int, max_letters: int) -> str:
-    """Return a part of a text in so many letters, with dots where something is left out."""
+    """Return `max_letters` of a text from a place on, with dots for what is left out."""
     text = f"...{text[start:]}" if start else text
     return text if len(text) <= max_letters else f"{text[: max_letters - 3]}..."
 
