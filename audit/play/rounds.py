@@ -255,7 +255,7 @@ class RoundRelation:
         return str(self.relation)
 
     def owners(self, sequence: Sequence[Round]) -> list[str | None]:
-        """Return whose each round is, as far as that binds rounds together."""
+        """Return the user of each round, where the relation binds the rounds of a user together."""
         if not isinstance(self.relation, OfUser):
             return [None] * len(sequence)
         rounds = canonical(sequence)
