@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -97,31 +97,21 @@ def mark(claim: ClaimRecord) -> str:
 
 
 class Difference(NamedTuple):
-    """A field in which a claim asks other than the accepted one, and both values."""
+    """A field in which a claim asks other than the accepted one, and both values as text."""
 
     field: str
-    accepted: object
-    asked: object
-
-    @property
-    def accepted_text(self) -> str:
-        """The accepted value."""
-        return _short(self.accepted)
-
-    @property
-    def asked_text(self) -> str:
-        """The value that is asked now."""
-        return _short(self.asked)
+    accepted: str
+    asked: str
 
     def __str__(self) -> str:
-        return f"{self.field} - {self.accepted_text} + {self.asked_text}"
+        return f"{self.field} - {self.accepted} + {self.asked}"
 
 
 def differences(new: ClaimRecord, old: ClaimRecord) -> list[Difference]:
     """Return in which fields a claim asks other than an accepted one, or less of it: nothing where it asks as much."""
     now, then = new["question"], old["question"]
     return [
-        Difference(name, then.get(name), now.get(name))
+        Difference(name, _short(then.get(name)), _short(now.get(name)))
         for name in sorted({**then, **now})
         if now.get(name) != then.get(name) and not _asks_more(name, now.get(name), then.get(name))
     ]
@@ -172,34 +162,26 @@ def matched(new: Sequence[ClaimRecord], old: Sequence[ClaimRecord]) -> Matching:
 
 
 def names(claims: Sequence[ClaimRecord]) -> list[str]:
-    """Return the names of claims, each with its measure and setting, and what differs between those still alike."""
-    alike = [_name(claim) for claim in claims]
-    told = list(alike)
-    for facts, differing in _alike(claims, alike):
-        for i, fact in facts.items():
-            told[i] = " ".join([alike[i], *(f"{key}={fact[key]}" for key in differing if key in fact)])
-    return told
+    """Return the names of claims, each with its measure and setting, and what tells those apart that are alike."""
+    return settings(claims, list(map(_name, claims)), " ")
 
 
 def settings(claims: Sequence[ClaimRecord], words: Sequence[str], separator: str = ", ") -> list[str]:
     """Return words on each claim, and where a target has several alike, the first facts that tell these apart."""
-    told = list(words)
-    for facts, differing in _alike(claims, [(claim["name"], word) for claim, word in zip(claims, words, strict=True)]):
-        prefixes = [differing[:n] for n in range(len(differing) + 1)]
-        enough = max(prefixes, key=lambda keys: len({tuple(map(fact.get, keys)) for fact in facts.values()}))
-        for i, fact in facts.items():
-            told[i] = separator.join(filter(None, [told[i], *(f"{key}={fact[key]}" for key in enough if key in fact)]))
-    return told
-
-
-def _alike(
-    claims: Sequence[ClaimRecord], keys: Sequence[Hashable]
-) -> Iterator[tuple[dict[int, dict[str, str]], list[str]]]:
-    """Yield the places of claims with the same key, each with its facts, and which facts differ among them."""
+    labels = list(words)
+    keys = [(claim["name"], word) for claim, word in zip(claims, words, strict=True)]
     for key in [key for key, count in Counter(keys).items() if count > 1]:
         facts = {i: _facts(claims[i]) for i, other in enumerate(keys) if other == key}
-        names = dict.fromkeys(chain(*facts.values()))
-        yield facts, [name for name in names if len({fact.get(name) for fact in facts.values()}) > 1]
+        prefixes: list[list[str]] = [[]]
+        for name in dict.fromkeys(chain(*facts.values())):
+            if len({fact.get(name) for fact in facts.values()}) > 1:
+                prefixes.append([*prefixes[-1], name])
+        enough = max(prefixes, key=lambda names: len({tuple(map(fact.get, names)) for fact in facts.values()}))
+        for i, fact in facts.items():
+            labels[i] = separator.join(
+                filter(None, [labels[i], *(f"{name}={fact[name]}" for name in enough if name in fact)])
+            )
+    return labels
 
 
 def _name(claim: ClaimRecord) -> str:

@@ -12,7 +12,6 @@ import click
 
 from ...audit.plans.paths import check_distinct, check_output, exists
 from ..status import claims_text
-from .comparing import files_of
 from .console import Once, own_process, playing_command, say
 from .options import FILE
 
@@ -79,10 +78,7 @@ def changed_lines(matching: Matching) -> list[str]:
         if differences or new["verdict"] != old["verdict"]:
             lines.append(f"accepted: changed: {new['name']}")
         for difference in differences:
-            lines += [
-                f"- {difference.field} = {difference.accepted_text}",
-                f"+ {difference.field} = {difference.asked_text}",
-            ]
+            lines += [f"{sign} {difference.field} = {text}" for sign, text in zip("-+", difference[1:], strict=True)]
         if new["verdict"] != old["verdict"]:
             lines += [f"- verdict = {old['verdict']}", f"+ verdict = {new['verdict']}"]
     lines += [f"accepted: new: {claim['name']}" for claim in matching.added]
@@ -98,6 +94,7 @@ def is_red(claim: ClaimRecord) -> bool:
 def _count_accepted(record: RunRecord, matching: Matching) -> None:
     """Count the accepted events anew; those of claims that did not change, and passed, stay as they were accepted."""
     from ...audit.execution.provenance import hashes_now
+    from .comparing import files_of
 
     for new, old, differences in matching.pairs:
         if not differences and not is_red(new) and "accepted" in old and not new.get("scores"):

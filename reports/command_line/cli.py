@@ -18,7 +18,6 @@ from ..sanitise import json_text
 from ..status import FALSIFIED, OK, status_of
 from .accepting import accept
 from .account import account
-from .comparing import Gate
 from .computed import exact, power
 from .console import Commands, command, own_process, playing_command, say
 from .options import (
@@ -247,8 +246,12 @@ def run(
     _check_source(plan_file, catalogue=catalogue, libraries=libraries, seed=seed)
     plan_file = _plan_file(plan_file, ours=catalogue or libraries)
     plan = _plan(plan_file, seed, libraries=libraries, blind_spots=blind_spots)
-    gate = None if baseline_file is None or base is None else Gate.of(baseline_file, base, plan)
-    plan = plan if gate is None else gate.fresh(plan)
+    gate = None
+    if baseline_file is not None and base is not None:
+        from .comparing import Gate
+
+        gate = Gate.of(baseline_file, base, plan)
+        plan = gate.fresh(plan)
     check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file}, ignored=True)
     folder = out.absolute()  # a target may leave the current one
     with owned(out):

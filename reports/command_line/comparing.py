@@ -1,4 +1,7 @@
-"""The comparison with a baseline: fresh draws for its claims, whose events are counted on the targets of now."""
+"""The comparison with a baseline: fresh draws for its claims, whose events are counted on the targets of now.
+
+Only a run with a baseline imports it: it loads what audits do.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,39 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...audit.evidence.frozen import Frozen
+from ...audit.execution.provenance import hashes_now, named_from_here
+from ...audit.execution.workers import DeadWorkerError, alone, cores, in_parallel
+from ...audit.plans.audited_files import files_of as named_files
+from ...audit.plans.ledger import versions
+from ...audit.plans.plan import Plan
+from ...audit.plans.tasks import Prepared, Task
+from ...audit.play.data import DataPair
 from ...audit.play.json_text import digest_of
+from ...audit.play.pairs import Pair
 from ...audit.record_types import ClaimRecord, RunRecord
+from ...audit.statistics.change_evidence import (
+    ERROR,
+    MAX_BATCHES,
+    Evidence,
+    Guesses,
+    Line,
+    accepted_line,
+    claimed_line,
+    evidence_of,
+    log_e_value,
+)
+from ...audit.statistics.events import Counts
+from ...audit.statistics.sequential import AnytimeBets
+from ...mechanisms.measures.stated import measure_from_json
+from ..baseline import Recount, compare
+from ..history import Change, Count, History
+from ..identity import mark, measure
+from ..reading import due_verdict
 from .console import own_process
 from .running import unaudited
-
-if TYPE_CHECKING:
-    from ...audit.evidence.frozen import Frozen
-    from ...audit.plans.plan import Plan
-    from ...audit.plans.tasks import Prepared, Task
-    from ...audit.statistics.change_evidence import Evidence, Guesses, Line
-    from ...audit.statistics.events import Counts
-    from ..baseline import Recount
-    from ..history import Change, Count, History
 
 
 @dataclass(frozen=True)
@@ -48,11 +69,6 @@ class Gate:
     @classmethod
     def of(cls, file: Path, base: RunRecord, plan: Plan) -> Gate:
         """Hash what a baseline is compared with."""
-        from ...audit.execution.provenance import hashes_now, named_from_here
-        from ...audit.plans.audited_files import files_of as named_files
-        from ...audit.plans.ledger import versions
-        from ..history import History
-
         past = History.beside(file).changes
         known = {name: name for read in (files_of(base), *(change.read for change in past)) for name in read}
         known |= {named_from_here(path): str(path) for task in plan.tasks for path in named_files(task)}
@@ -75,11 +91,6 @@ class Gate:
 
     def compare(self, record: RunRecord, plan: Plan, *, jobs: int | None) -> None:
         """Put the comparison into a record; targets that crash in it are errors of the record."""
-        from ...audit.execution.provenance import named_from_here
-        from ...audit.execution.workers import cores
-        from ..baseline import compare
-        from ..history import History
-
         history, read = History.beside(self.file), files_of(record)
         gate = self
         if any(past.change == self.change and past.read != read for past in history.changes):
@@ -102,10 +113,6 @@ class Gate:
         jobs: int,
     ) -> list[Recount]:
         """Return what came of counting the events of (claim, its baseline) each."""
-        from ...audit.execution.workers import DeadWorkerError, in_parallel
-        from ..baseline import Recount
-        from ..identity import mark
-
         tasks = {task.completed().command(): task for task in plan.tasks}  # as the record's replay says it
         recounts: dict[int, Recount] = {}
         items: dict[int, Comparison] = {}
@@ -151,9 +158,6 @@ class Comparison:
 
 def _recount_alone(count: Callable[[Comparison], Recount], item: Comparison) -> Recount:
     """Return what came of counting in a process of its own, which the target may end."""
-    from ...audit.execution.workers import DeadWorkerError, alone
-    from ..baseline import Recount
-
     try:
         recount: Recount = alone(count, item)
     except DeadWorkerError as error:
@@ -163,8 +167,6 @@ def _recount_alone(count: Callable[[Comparison], Recount], item: Comparison) -> 
 
 def _recount(item: Comparison, *, jobs: int) -> Recount:
     """Return the counts of a claim's own event and of the accepted one, counted on while they leave it in doubt."""
-    from ..baseline import Recount
-
     try:
         return Recount(_counted_on(item, jobs))
     except BaseException as error:
@@ -185,14 +187,10 @@ class Event:
     @property
     def count(self) -> Count:
         """What was counted so far."""
-        from ..history import Count
-
         return Count(self.line, self.guesses, self.log_e)
 
     def play(self, prepared: Prepared, key: object, jobs: int) -> int:
         """Count it in one more batch; return the runs."""
-        from ...audit.statistics.change_evidence import Guesses
-
         if self.frozen is None:
             return 0
         runs = self.frozen.counts.runs
@@ -202,18 +200,12 @@ class Event:
 
 def counts_of(frozen: Frozen, prepared: Prepared, worlds: Any, key: object, runs: int, jobs: int) -> Counts:
     """Return the counts of an event that is kept as data in fresh runs."""
-    from ...audit.play.data import DataPair
-    from ...audit.play.pairs import Pair
-
     pair = DataPair.of_json(worlds) if prepared.is_mechanism or prepared.of_sequences else Pair.from_json(worlds)
     return frozen.again(prepared.played, pair, prepared.claim.view, key=key, runs=runs, jobs=jobs)
 
 
 def _counted_on(item: Comparison, jobs: int) -> Change:
     """Return a change with its counts: after the first ones, batches until it is red, cleared, or their number is."""
-    from ...audit.statistics.change_evidence import evidence_of
-    from ..history import Change
-
     prepared = item.task.prepare()
     own, accepted = _own_event(item), _accepted_event(item)
     if own is None and accepted is None:
@@ -227,10 +219,6 @@ def count_on(
     item: Comparison, before: Evidence, own: Event | None, accepted: Event | None, prepared: Any, jobs: int
 ) -> Change:
     """Return a change with the counts of its events: the accepted one's are first, and both go on while in doubt."""
-    from ...audit.statistics.change_evidence import MAX_BATCHES
-    from ..history import Change
-    from ..identity import mark
-
     if accepted is not None:
         accepted.play(prepared, [*item.key, "accepted", 0], jobs)
     time = datetime.now(UTC).isoformat(timespec="seconds")
@@ -258,14 +246,6 @@ def count_on(
 
 def _own_event(item: Comparison) -> Event | None:
     """Return the event of the new audit with its counts; none of a claim that is expected to be false."""
-    from ...audit.evidence.frozen import Frozen
-    from ...audit.statistics.change_evidence import Guesses, claimed_line, log_e_value
-    from ...audit.statistics.events import Counts
-    from ...audit.statistics.sequential import AnytimeBets
-    from ...mechanisms.measures.stated import measure_from_json
-    from ..identity import measure
-    from ..reading import due_verdict
-
     new = item.new
     if due_verdict(new) == "FALSIFIED":
         return None
@@ -288,13 +268,6 @@ def _own_event(item: Comparison) -> Event | None:
 
 def _accepted_event(item: Comparison) -> Event | None:
     """Return the accepted event with nothing counted yet, and the line that it is tested against."""
-    from ...audit.evidence.frozen import Frozen
-    from ...audit.statistics.change_evidence import ERROR, Guesses, Line, accepted_line, claimed_line
-    from ...audit.statistics.events import Counts
-    from ...mechanisms.measures.stated import measure_from_json
-    from ..identity import measure
-    from ..reading import due_verdict
-
     old = item.old
     event = old["accepted"]
     if event["frozen"].get("kind") == "none":
