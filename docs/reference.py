@@ -9,14 +9,12 @@ import inspect
 import json
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import click
 import docstring_parser
 
 import overclaim
-from overclaim.addresses import PAGES
 from overclaim.audit.plans.options import AT_TOP, IN_CLAIM, OPTIONS, Option
 from overclaim.audit.plans.plan_schema import PLAN
 from overclaim.reports.command_line import help_pages
@@ -32,13 +30,6 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         if marker in markdown:
             return markdown.replace(marker, "\n".join(section()))
     return markdown
-
-
-def on_post_build(config: Any, **_: Any) -> None:
-    """Publish the schema of plans at the address that is its `$id`: called by mkdocs when the site is built."""
-    file = Path(config["site_dir"]) / PLAN["$id"].removeprefix(f"{PAGES}/")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(PLAN, indent=1), encoding="utf-8")
 
 
 def command_sections() -> Iterator[str]:

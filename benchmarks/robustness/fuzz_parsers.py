@@ -28,7 +28,7 @@ with atheris.instrument_imports(include=["overclaim", "tomllib", "json"]):
     from overclaim.mechanisms.one_shot.zoo import zoo
     from overclaim.reports.command_line import cli
     from overclaim.reports.command_line.console import Failure, clear_errors
-    from overclaim.reports.formats import junit, markdown, sarif
+    from overclaim.reports.formats import evidence, junit, markdown, sarif
     from overclaim.reports.record import read_record, to_text
 
 LEARNERS = list(entries())
@@ -48,9 +48,9 @@ def plan(path: Path) -> None:
 def record(path: Path) -> None:
     """Read a record and render it as `overclaim report` does."""
     read = read_record(path)
-    for render in (markdown.markdown, junit.junit, sarif.sarif):
+    for reader in (evidence, junit, markdown, sarif):
         try:
-            render(read)
+            reader.render(read)
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
             raise ValueError(f"cannot render: {error}") from None
 

@@ -13,6 +13,7 @@ import click
 from ... import __version__
 from ...audit.plans.paths import check_distinct, check_folder, exists
 from ...errors import exclude, hinted
+from ..formats import FORMATS
 from ..reading import missing_words
 from ..sanitise import json_text
 from ..status import FALSIFIED, OK, status_of
@@ -33,6 +34,7 @@ from .options import (
     WHERE,
     check_levels,
     option,
+    options,
     several,
 )
 from .register import register
@@ -308,10 +310,7 @@ main.add_command(accept)
 
 @main.command()
 @click.argument("record_file", metavar="RECORD.json", type=FILE)
-@click.option("--html", type=FILE, help="Write the report, one page")
-@click.option("--markdown", type=FILE, help="Write a summary for a pull request")
-@click.option("--junit", type=FILE, help="Write JUnit XML")
-@click.option("--sarif", type=FILE, help="Write SARIF 2.1.0, for code scanning")
+@options(*(click.option(f"--{name}", type=FILE, help=text) for name, text in FORMATS.items()))
 @command
 def report(record_file: Path, **files: Path | None) -> None:
     """Write reports from a record alone."""
@@ -321,15 +320,15 @@ def report(record_file: Path, **files: Path | None) -> None:
     from ..record import read_record, write_atomically
 
     if not any(files.values()):
-        raise hinted(ValueError("no file to write is named"), "give --html, --markdown, --junit or --sarif FILE")
+        *first, last = (f"--{name}" for name in FORMATS)
+        raise hinted(ValueError("no file to write is named"), f"give {', '.join(first)} or {last} FILE")
     written = {f"--{name}": path for name, path in files.items() if path is not None}
     check_distinct({"the record": record_file, **written})
     record = read_record(record_file)
     check_consistent(record, str(record_file))
     for name, path in files.items():
         if path is not None:
-            module = import_module(f"..formats.{name}", __package__)
-            write_atomically(path, getattr(module, "render" if name == "html" else name)(record))
+            write_atomically(path, import_module(f"..formats.{name}", __package__).render(record))
             say(f"wrote {path}")
 
 

@@ -35,7 +35,7 @@ def first_screen(record: LegibleRecord, claims: Sequence[View], planned: int) ->
         "since": _since(record),
         "rows": listed[:MOST_ROWS],
         "more": len(rows) - len(listed[:MOST_ROWS]),
-        "limits": _limits(record, claims),
+        "limits": limits(claims),
     }
 
 
@@ -193,11 +193,11 @@ def _uncounted(error: Said) -> View:
     }
 
 
-def _limits(record: LegibleRecord, claims: Sequence[View]) -> list[str]:
+def limits(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what was not tested, in five lines at most."""
     low = [c for c in claims if c["verdict"] == "UNDERPOWERED"]
-    unmeasured = sum(c["verdict"] == "SURVIVED" and c["blind_spot"] is None for c in claims)
-    most = max((c["runs"] or 0 for c in claims if not c["scores"]), default=0)
+    unmeasured = sum(c["verdict"] == "SURVIVED" and c.get("blind_spot") is None for c in claims)
+    most = max((c["runs"] or 0 for c in claims if not c.get("scores")), default=0)
     why = ", ".join(dict.fromkeys(str(c["reason"]) for c in low if c["reason"]))
     lines = [
         f"{len(low)} claim{'s' * (len(low) != 1)}: {why}" if low else "",

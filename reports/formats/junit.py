@@ -30,7 +30,7 @@ from .regret_lines import bound_line
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(record: RunRecord) -> str:
+def render(record: RunRecord) -> str:
     """Return a record as JUnit XML, in the schema of Apache Ant's reports.
 
     The case "gate" is the status of the run. A verdict that is not as expected is a failure, as is what got worse

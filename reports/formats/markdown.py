@@ -32,7 +32,7 @@ from .terminal import number
 MOST_ROWS = 12
 
 
-def markdown(record: RunRecord) -> str:
+def render(record: RunRecord) -> str:
     """Return a short summary of a record in GitHub's Markdown; every value from the record is escaped."""
     record = legible(record)
     claims, errors = record["claims"], record["errors"]

@@ -51,7 +51,7 @@ RULES = {
 }
 
 
-def sarif(record: RunRecord) -> str:
+def render(record: RunRecord) -> str:
     """Return a record as SARIF 2.1.0.
 
     A claim falsified against expectation is an error, one that was expected to be false a note. Every result points to

@@ -26,7 +26,7 @@ from overclaim.learners.scalar import Scalar
 from overclaim.reports.command_line import running
 from overclaim.reports.formats import figures
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.plugin import AuditedResult
 from overclaim.reports.record import read_record
 from overclaim.reports.status import status_of

@@ -20,10 +20,10 @@ from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.formats import figures, terminal
 from overclaim.reports.formats.drawing import matplotlib_library
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.junit import junit
-from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.junit import render as junit
+from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.run_lines import run_lines
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.record_schema import fault
 from overclaim.reports.upper_words import trace_lines
 from overclaim.tests.support.command_line import refused

@@ -11,9 +11,9 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.reports.consistency import check_consistent
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.junit import junit
-from overclaim.reports.formats.markdown import markdown
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.junit import render as junit
+from overclaim.reports.formats.markdown import render as markdown
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.record import claim_record, read_record, run_record, to_text
 from overclaim.tests.support.command_line import short_lines
 

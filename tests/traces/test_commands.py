@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.plans.tracing import _pairs
 from overclaim.reports.command_line.cli import main
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.record_schema import fault
 from overclaim.reports.upper_words import bounded_words, trace_lines
 

@@ -25,7 +25,7 @@ from overclaim.mechanisms.statement import Statement
 from overclaim.mechanisms.view import PUBLICATION, RELEASE, VIEWS
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.run_lines import run_lines
 from overclaim.reports.headline import beside_words, headline, headline_words
 from overclaim.reports.record_schema import fault

@@ -162,6 +162,6 @@ def test_a_joint_event_without_p_value_renders(tmp_path, upper):
         ),
     )
     data = json.loads(record.read_text())
-    assert all(render(data) for render in (html.render, markdown.markdown, junit.junit, sarif.sarif))
+    assert all(render(data) for render in (html.render, markdown.render, junit.render, sarif.render))
     done = fine("report", record, "--html", tmp_path / "html")
     assert (done.exit_code, "contradicts itself" in done.stderr) == (2, True)

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.junit import junit
-from overclaim.reports.formats.markdown import markdown
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.junit import render as junit
+from overclaim.reports.formats.markdown import render as markdown
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.record import read_record
 from overclaim.tests.support.command_line import refused
 

@@ -6,9 +6,9 @@ import shlex
 import pytest
 
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.junit import junit
-from overclaim.reports.formats.markdown import markdown
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.junit import render as junit
+from overclaim.reports.formats.markdown import render as markdown
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.identity import mark, matched
 from overclaim.reports.record import read_record
 from overclaim.tests.support.command_line import check, error_lines, overclaim, refused

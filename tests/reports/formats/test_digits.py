@@ -10,11 +10,11 @@ from overclaim.audit.verdicts.blind_spot import words
 from overclaim.reports.formats import ruler
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.junit import junit
-from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.junit import render as junit
+from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.regret_lines import regret_lines
 from overclaim.reports.formats.run_lines import run_lines
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.reading import exact_words, reason_words
 
 

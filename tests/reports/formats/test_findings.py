@@ -7,10 +7,11 @@ import pytest
 
 from overclaim.reports.baseline import compare
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.junit import junit
-from overclaim.reports.formats.markdown import MOST_ROWS, markdown
+from overclaim.reports.formats.junit import render as junit
+from overclaim.reports.formats.markdown import MOST_ROWS
+from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.run_lines import run_lines, setting
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.reading import FAILING
 
 KINDS = FAILING

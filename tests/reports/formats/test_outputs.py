@@ -26,10 +26,10 @@ from overclaim.learners.scalar import Scalar
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
-from overclaim.reports.formats.junit import junit
-from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.junit import render as junit
+from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.run_lines import run_lines, sum_line
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.tests.support.command_line import overclaim, refused
 
 try:

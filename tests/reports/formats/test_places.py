@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from overclaim.reports.formats.sarif import _plain, sarif
+from overclaim.reports.formats.sarif import _plain
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.record import run_record
 from overclaim.tests.support.command_line import overclaim
 

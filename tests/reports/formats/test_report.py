@@ -17,7 +17,7 @@ from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import drawing, figures, ruler
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render, share, view
-from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.regret_lines import regret_lines
 from overclaim.reports.formats.run_lines import run_lines
 

@@ -8,10 +8,10 @@ import click
 import pytest
 
 from overclaim.reports.formats.html import card, render
-from overclaim.reports.formats.junit import junit
-from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.junit import render as junit
+from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.run_lines import run_lines
-from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.sarif import render as sarif
 from overclaim.reports.reading import WORSE, verdict_of
 from overclaim.reports.status import status_of
 
