@@ -6,13 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...audit.record_types import ClaimRecord
-from ...audit.statistics.measure_words import bound_words, claimed_words, unit_of
+from ...audit.statistics.measure_words import bound_words, unit_of
 from ...errors import hinted
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import HELD_OUT, level, lower, measure_of, named_world
 from .drawing import BAD, INK, LEFT, available, draw, per_cent, standalone
+from .sentences import evidence
 
 if TYPE_CHECKING:
     from ...mechanisms.measures.measure import Measure
@@ -25,14 +27,10 @@ _CURVE = 200
 
 def roc(claim: ClaimRecord) -> tuple[str, str, str]:
     """Return the SVG of a claim's ROC curve, what it shows, and how to read it."""
-    scores, measure = claim["scores"] or {}, measure_from_json(measure_of(claim))
-    inserted = max(1, scores["inserted"])
-    held_out = max(1, scores["canaries"] - scores["inserted"])
-    floor = 0.5 / max(inserted, held_out)
-    x = np.maximum(np.array([0, *scores["roc"]["held_out"]]) / held_out, floor)
-    y = np.maximum(np.array([0, *scores["roc"]["inserted"]]) / inserted, floor)
+    measure = measure_from_json(measure_of(claim))
+    x, y, floor = _curves(claim)
     grid = np.geomspace(floor, 1.0, _CURVE)
-    bound = lower(claim)
+    bound, rates = lower(claim), _rates(claim)
 
     def paint(axes: Axes) -> None:
         allowed = np.maximum(measure.allowed(grid), floor)
@@ -41,7 +39,8 @@ def roc(claim: ClaimRecord) -> tuple[str, str, str]:
         if bound > 0:
             axes.plot(grid, np.maximum(_at(measure, bound).allowed(grid), floor), color=INK, linewidth=1.2)
         axes.plot(x, y, color=LEFT)
-        axes.plot(*_threshold(claim, floor), color=LEFT, marker="o", markersize=5, linewidth=0)
+        if rates:
+            axes.plot(*(max(rate, floor) for rate in rates), color=LEFT, marker="o", markersize=5, linewidth=0)
         axes.set_xscale("log")
         axes.set_yscale("log")
         for axis in (axes.xaxis, axes.yaxis):
@@ -52,18 +51,13 @@ def roc(claim: ClaimRecord) -> tuple[str, str, str]:
             if colour != INK or bound > 0:
                 axes.text(0.97, height, text, color=colour, ha="right", va="top", transform=axes.transAxes)
 
-    false, true = _threshold(claim, 0.0)
     stated = measure_of(claim)
-    alternative = (
-        f"at the threshold {true[0]:.1%} of the included canaries and {false[0]:.1%} of the held-out ones are above; "
-        f"the claim of {claimed_words(stated)} allows {float(measure.allowed(false[0])):.1%}"
-    )
     certified = f" Black: the largest curve of {unit_of(stated)} {bound_words(stated, bound)}." if bound > 0 else ""
     caption = (
-        "Shares of canaries above each threshold. A training that keeps the claim stays inside the shaded region, but "
-        f"for chance.{certified} Dot: the threshold that shows most."
+        "Rates at each threshold. A training that keeps the claim stays inside the shaded region, but for "
+        f"chance.{certified} Dot: the threshold of the evidence."
     )
-    return draw(paint, "held-out canaries above", "included canaries above"), alternative, caption
+    return draw(paint, "false-positive rate", "true-positive rate"), evidence(claim), caption
 
 
 def _at(measure: Measure, bound: float) -> Measure:
@@ -71,14 +65,26 @@ def _at(measure: Measure, bound: float) -> Measure:
     return measure if math.isclose(bound, measure.level) else measure.at(bound)
 
 
-def _threshold(claim: ClaimRecord, floor: float) -> tuple[list[float], list[float]]:
-    """Return the rates of both kinds of canaries above the threshold of a record."""
-    world = named_world(claim)
-    if world is None or not world.runs or not world.others:
-        return [floor], [floor]
-    here, there = world.hits / world.runs, world.misses / world.others
-    false, true = (1 - here, 1 - there) if world.name == HELD_OUT else (there, here)
-    return [max(false, floor)], [max(true, floor)]
+def _rates(claim: ClaimRecord) -> tuple[float, float] | None:
+    """Return the false-positive and true-positive rates that the evidence names; None where there are none."""
+    event = named_world(claim)
+    return (
+        None
+        if event is None or not event.runs or not event.others
+        else (event.misses / event.others, event.hits / event.runs)
+    )
+
+
+def _curves(claim: ClaimRecord) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return both rates at every threshold, of what the evidence finds, and the least that log axes show."""
+    scores, event = claim["scores"] or {}, named_world(claim)
+    inserted, held_out = scores["inserted"], scores["canaries"] - scores["inserted"]
+    true = np.array([0, *scores["roc"]["inserted"]]) / max(1, inserted)
+    false = np.array([0, *scores["roc"]["held_out"]]) / max(1, held_out)
+    if event is not None and event.name == HELD_OUT:
+        true, false = 1 - false, 1 - true
+    floor = 0.5 / max(1, inserted, held_out)
+    return np.maximum(false, floor), np.maximum(true, floor), floor
 
 
 def plot(claim: ClaimRecord) -> str:
