@@ -20,7 +20,7 @@ from ..audit.record_types import (
     defaults_of,
 )
 from ..audit.statistics import measure_words
-from ..audit.statistics.canary_words import METHOD
+from ..audit.statistics.canary_words import INDEPENDENT, METHOD
 from ..audit.statistics.digits import at_least, at_most, confidence_text
 from ..audit.verdicts import blind_spot
 from .sanitise import visible
@@ -83,7 +83,9 @@ def is_mechanism(claim: ClaimRecord) -> bool:
 
 def kind_words(claim: ClaimRecord) -> str:
     """Return what was audited that is no learner: a mechanism, or scores of canaries in their design."""
-    return f"{claim['design']} scores" if claim.get("scores") else "mechanism"
+    if not claim.get("scores"):
+        return "mechanism"
+    return "canaries, a training each" if claim["design"] == INDEPENDENT else "canaries of one training"
 
 
 def relation_words(claim: ClaimRecord) -> str:
@@ -155,6 +157,12 @@ def reason_of(claim: ClaimRecord) -> Reason | None:
     return (claim.get("reason") or blind_spot.TOO_FEW) if verdict_of(claim) == "UNDERPOWERED" else None
 
 
+def reason_text(claim: ClaimRecord) -> str:
+    """Return that reason in the words of what was audited, canaries or runs; empty for other verdicts."""
+    reason = str(reason_of(claim) or "")
+    return reason.replace("runs", "canaries") if claim.get("scores") else reason
+
+
 def is_accepted(claim: ClaimRecord) -> bool:
     """Return whether a claim is as expected although it is UNDERPOWERED: its plan allows that it is untested."""
     allowed = is_untested(claim) and bool(claim.get("untested_allowed")) and not claim.get("rare")
@@ -223,8 +231,8 @@ def answer_words(claim: ClaimRecord) -> str:
     reason = reason_of(claim)
     if reason is not None:
         of = "canaries" if claim.get("scores") else "runs"
-        return f"; {blind_spot.answer_words(reason, measure_of(claim), claim.get('runs'), of)}"
-    return "" if lower(claim) > 0 or by_holm(claim) else f"; {blind_spot.NOTHING}"
+        return blind_spot.answer_words(reason, measure_of(claim), claim.get("runs"), of)
+    return "" if lower(claim) > 0 or by_holm(claim) else blind_spot.NOTHING
 
 
 def by_holm(claim: ClaimRecord) -> bool:
@@ -251,9 +259,15 @@ def lower(claim: ClaimRecord) -> float:
     return float((claim.get("epsilon_lower") if bound is None else bound) or 0.0)
 
 
-def certified(claim: ClaimRecord, digits: str = ".4g") -> str:
-    """Return it in so many digits, or in as many more as tell it from the claim that it refutes."""
-    return at_least(lower(claim), digits, level(claim))
+def bound_text(bound: float, beyond: float) -> str:
+    """Return a lower bound with two decimals, or as many as tell it from 0 and from a claim that it exceeds."""
+    text = at_least(bound, ".2f", beyond)
+    return at_least(bound, ".2g", beyond) if float(text) == 0 else text
+
+
+def certified(claim: ClaimRecord) -> str:
+    """Return what was certified as text: every output has the same digits."""
+    return bound_text(lower(claim), level(claim))
 
 
 def exact_level(claim: ClaimRecord) -> float | None:

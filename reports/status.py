@@ -69,8 +69,13 @@ class Status:
 
     @property
     def symbol(self) -> str:
-        """A mark beside its colour."""
+        """A mark beside its colour, as Markdown shows it."""
         return {"bad": "❌", "unsure": "⚠️", "good": "✅"}[self.tone]
+
+    @property
+    def mark(self) -> str:
+        """The same mark as plain text, which every font has."""
+        return {"bad": "✗", "unsure": "?", "good": "✓"}[self.tone]
 
     def __str__(self) -> str:
         ending = f" (exit code {self.code})" if self.code else ""
@@ -107,8 +112,8 @@ def _false(claims: Sequence[ClaimRecord], total: int) -> Status | None:
         verdict_of(claim) == "BYPASS" and due_verdict(claim) != "FALSIFIED" and not may_allow_bypass(claim)
         for claim in claims
     )
-    texts = [f"{false} {'is' if false == 1 else 'are'} false"] if false else []
-    texts += [f"{unmet} {'was' if unmet == 1 else 'were'} expected to be false and survived"] if unmet else []
+    texts = [f"{false} {'is' if false == 1 else 'are'} falsified"] if false else []
+    texts += [f"{unmet} survived where FALSIFIED was expected"] if unmet else []
     if texts:
         return Status("FALSE", FALSIFIED, f"Of {claims_text(total)}, {', '.join(texts)}")
     if leaks:

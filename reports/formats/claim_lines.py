@@ -72,7 +72,7 @@ def detail_rows(claim: ClaimRecord) -> list[Row]:
         ("Defence", str(claim.get("answer") or "") if false else ""),
         ("Note", str(claim.get("note") or "") if claim.get("standing") else ""),
         ("Bound", _bound(claim)),
-        ("Attack", _attack(claim)),
+        ("Attack", sentences.attack(claim)),
         ("Event", str(claim.get("event_in_words") or "").replace("“", '"').replace("”", '"')),
         ("Counts", counted_words(claim)),
         ("Budget", _budget(claim)),
@@ -108,19 +108,6 @@ def _bound(claim: ClaimRecord) -> str:
     if p_value is None:
         return words
     return f"{words}; p-value {'at most ' * (p_value <= SMALLEST)}{at_most(p_value, '.2g')}"
-
-
-def _attack(claim: ClaimRecord) -> str:
-    if claim.get("scores"):
-        return "every threshold on the scores; the evidence is of the one that shows most"
-    exact = " (exact)" if claim.get("attack_exact") else ""
-    how = {
-        "joint": "one event, fixed before the runs that were counted",
-        "guess": "guesses, by thresholds that were fixed before the runs that were counted",
-        "anytime": "bets, each of which was placed before its run was played",
-        "variational": "a function of the score, fixed before the runs that were counted",
-    }.get(claim.get("method") or "", "an event, fixed before the runs that were counted")
-    return f"{claim.get('attack') or 'none'}{exact}; {how}"
 
 
 def _budget(claim: ClaimRecord) -> str:

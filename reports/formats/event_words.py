@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ...audit.record_types import ClaimRecord
 from ...audit.statistics.measure_words import is_epsilon
 from ...mechanisms.measures.stated import measure_from_json
-from ..reading import measure_of, named_world
+from ..reading import HELD_OUT, INCLUDED, measure_of, named_world
 
 
 def coin_words(event: Mapping[str, object]) -> str:
@@ -24,11 +24,12 @@ def event_words(claim: ClaimRecord) -> str:
         return ""
     # Only the thresholds of exact attacks are likelihoods; the event of another one is said of its score.
     reads = claim.get("attack_reads", "")
-    about = reads or f"the score of the {claim['attack'] or 'attack'}"
+    about = reads or ("a canary’s score" if claim["scores"] else f"the score of the {claim['attack'] or 'attack'}")
+    left, right = (INCLUDED, HELD_OUT) if claim["scores"] else ("left", "right")
     sides = []
     for key, threshold, names, other, used in (
-        ("upper", event.get("upper"), "left", "right", counts.get("left_upper", 0) + counts.get("right_upper", 0)),
-        ("lower", event.get("lower"), "right", "left", counts.get("left_lower", 0) + counts.get("right_lower", 0)),
+        ("upper", event.get("upper"), left, right, counts.get("left_upper", 0) + counts.get("right_upper", 0)),
+        ("lower", event.get("lower"), right, left, counts.get("left_lower", 0) + counts.get("right_lower", 0)),
     ):
         if threshold is None:
             if used:

@@ -6,35 +6,35 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ...audit.record_types import ClaimRecord, LegibleRecord, Said
-from ...audit.statistics.digits import at_least, at_most
+from ...audit.statistics.digits import at_most
 from ...audit.statistics.measure_words import claimed_words
-from ...audit.verdicts.blind_spot import factor_words
-from ..reading import due_verdict, is_mechanism, lower, measure_of, relation_words
-from ..upper_words import bypass_text
+from ..reading import due_verdict, is_mechanism, measure_of, reason_text, relation_words
+from ..status import claims_text
+from ..upper_words import bypass_text, is_bounded
+from .run_lines import sum_line
+from .sentences import finding, power_text
 
 #: What the template reads by name.
 View = dict[str, Any]
-#: Rows of the table of claims: of more the false and the unexpected ones are shown, and a link leads to all.
-MOST_ROWS = 12
-#: What each verdict is called by whoever does not know the words of the record.
-PLAIN = {"FALSIFIED": "FALSE", "BYPASS": "no noise", "SURVIVED": "not refuted", "UNDERPOWERED": "not tested"}
+#: Rows of the table of claims: of more those that falsify or crash are shown, and the others are folded.
+MAX_ROWS = 12
 #: Letters of a hash that tell files apart at a glance.
 _SHORT = 12
 
 
 def first_screen(record: LegibleRecord, claims: Sequence[View], planned: int) -> View:
     """Return what stands above everything else in a report."""
-    false = sorted((c for c in claims if c["verdict"] == "FALSIFIED"), key=lambda c: -c["bound"] / c["level"])
+    falsified = sorted((c for c in claims if c["verdict"] == "FALSIFIED"), key=lambda c: -c["bound"] / c["level"])
     rows = [_row(c) for c in claims] + [_uncounted(e) for e in record["errors"]]
-    bad = [row for row in rows if row["painted"] in ("FALSIFIED", "BYPASS") or row["crashed"]]
-    listed = rows if len(rows) <= MOST_ROWS else bad
+    urgent = [row for row in rows if row["painted"] in ("FALSIFIED", "BYPASS") or row["unaudited"]]
+    listed = (rows if len(rows) <= MAX_ROWS else urgent)[:MAX_ROWS]
     return {
-        "sentences": [*_sentences(record, claims, false), _error_rate(record, planned)],
+        "sentences": [f"{sum_line(record)}.", *_sentences(claims, falsified), _error_rate(record, planned)],
         "audited": _audited(record),
         "protects": _protected(record, claims),
         "since": _since(record),
-        "rows": listed[:MOST_ROWS],
-        "more": len(rows) - len(listed[:MOST_ROWS]),
+        "rows": listed,
+        "folded": [row for row in rows if row not in listed],
         "limits": limits(claims),
     }
 
@@ -45,37 +45,17 @@ def called(name: str) -> str:
     return f"{target} in {place}" if colon else name
 
 
-def _sentences(record: LegibleRecord, claims: Sequence[View], false: Sequence[View]) -> list[str]:
-    """Return how many claims are false, the worst of them, and what the others are not."""
-    if not claims:
-        return ["No claim was audited."]
-    verdicts = [c["verdict"] for c in claims]
-    crashed = sum(e.get("kind") == "crashed" for e in record["errors"])
-    counts = [
-        (len(false), "is", "are", "false"),
-        (verdicts.count("BYPASS"), "depends", "depend", "on the input without noise"),
-        (verdicts.count("SURVIVED"), "was", "were", "not refuted"),
-        (verdicts.count("UNDERPOWERED") + len(record["errors"]) - crashed, "", "", "could not be tested"),
-        (crashed, "", "", "crashed"),
-    ]
-    said = [f"{n or 'none'} {one if n < 2 else many} {what}".replace("  ", " ") for n, one, many, what in counts[:1]]
-    said += [f"{n} {f'{one if n == 1 else many} ' if one else ''}{what}" for n, one, many, what in counts[1:] if n]
-    total = len(claims) + len(record["errors"])
-    sentences = [f"Of {total} privacy claim{'s' * (total != 1)}, {', '.join(said)}."]
-    if false:
-        worst = false[0]
-        which = "The false one" if len(false) == 1 else "The worst of them"
+def _sentences(claims: Sequence[View], falsified: Sequence[View]) -> list[str]:
+    """Return the worst of the falsified claims, and what SURVIVED does not say."""
+    sentences = []
+    if falsified:
+        worst = falsified[0]
+        which = "The falsified claim" if len(falsified) == 1 else "The worst of them"
         claimed = f"{called(worst['name'])} claims {claimed_words(measure_of(cast(ClaimRecord, worst)))}"
-        sentences.append(f"{which}: {claimed}; {_bound(worst)}. {needed(worst)}".strip())
-    if "SURVIVED" in verdicts:
-        sentences.append("“Not refuted” is not a proof of privacy.")
+        sentences.append(f"{which}: {claimed}; {finding(cast(ClaimRecord, worst))}. {needed(worst)}".strip())
+    if any(c["verdict"] == "SURVIVED" for c in claims):
+        sentences.append("Survived is not proved: with these inputs and attacks, no violation was certified.")
     return sentences
-
-
-def _bound(claim: View) -> str:
-    if claim["by_holm"]:
-        return f"it is above {at_least(claim['level'])}, by all tests of this report together"
-    return f"it is at least {claim['certified']}"
 
 
 def needed(claim: Mapping[str, Any]) -> str:
@@ -88,17 +68,15 @@ def needed(claim: Mapping[str, Any]) -> str:
 
 
 def _error_rate(record: LegibleRecord, planned: int) -> str:
-    """Return the chance that the report calls any true claim false."""
+    """Return the chance that the report falsifies any true claim."""
     tests: Mapping[str, Any] = record.get("ledger_of_tests") or {}
     errors = [1 - float(claim.get("confidence") or 1 - record["alpha"]) for claim in record["claims"]]
     every = min(1.0, sum(errors))
     together = tests.get("family_wise_error") if tests.get("method") == "Holm" else every
     if together is not None and together < 1:
         kind = "privacy claim" if record.get("regret") else "claim"  # bounds of regret have errors of their own
-        return f"The chance that this report calls any true {kind} false is at most {percent(together)}."
-    return (
-        f"The chance that it calls a true claim false is at most {percent(max(errors, default=0.0))} for each claim."
-    )
+        return f"The chance that this report falsifies any true {kind} is at most {percent(together)}."
+    return f"The chance that it falsifies a true claim is at most {percent(max(errors, default=0.0))} for each claim."
 
 
 def percent(value: float) -> str:
@@ -125,19 +103,29 @@ _OURS = ("overclaim", "python", "numpy", "scipy", "scikit-learn", "optuna")
 
 def _protected(record: LegibleRecord, claims: Sequence[View]) -> str:
     """Return whom the claims protect: in the plan's words, and by what differs between neighbours."""
-    differ = list(dict.fromkeys(_difference(c) for c in claims))
-    many = f", and {len(differ) - 3} other relations" if len(differ) > 3 else ""
-    relations = "; ".join(differ[:3]) + many
+    changes = list(dict.fromkeys(map(relation_text, claims)))
+    others = f", and {len(changes) - 3} other relations" if len(changes) > 3 else ""
+    relations = "; ".join(changes[:3]) + others
     return f"{said}: {relations}" if (said := record.get("protects")) else relations
 
 
-def _difference(claim: View) -> str:
+def relation_text(claim: View) -> str:
+    """Return what differs between neighbours, in words."""
     record = cast(ClaimRecord, claim)
     if claim["scores"]:
         return "one canary is in the training data, or not"
     if words := relation_words(record):
         return words.partition(": ")[2] or words
     return "the two inputs that are given" if is_mechanism(record) else "one round’s loss is replaced"
+
+
+def assumed(claim: View) -> list[str]:
+    """Return what must hold for the bound of a claim, and for the bound from above of one that has it."""
+    if claim["scores"]:
+        return list(claim["scores"]["assumes"])
+    source = "the operating system’s" if claim["replayable"] is False else "its generator’s"
+    base = [f"the target draws {source} random numbers alone, and no run affects another"]
+    return base + list((claim["upper_rests_on"] or ()) if is_bounded(cast(ClaimRecord, claim)) else ())
 
 
 def _since(record: LegibleRecord) -> list[str]:
@@ -153,43 +141,36 @@ def _since(record: LegibleRecord) -> list[str]:
 
 
 def _row(claim: View) -> View:
-    plain = PLAIN[claim["verdict"]]
-    result = {
-        "FALSIFIED": f"{_bound(claim).removeprefix('it is ')}, claimed {claim['level']:g}",
-        "SURVIVED": f"at least {claim['certified']}" if lower(cast(ClaimRecord, claim)) > 0 else "nothing was seen",
-        "BYPASS": bypass_text(cast(ClaimRecord, claim)),
-        "UNDERPOWERED": str(claim["reason"] or ""),
-    }[claim["verdict"]]
-    spot = claim["blind_spot"]
-    power = ("not measured" if spot is None else factor_words(spot)) if claim["verdict"] == "SURVIVED" else "-"
+    record = cast(ClaimRecord, claim)
     return {
         "name": called(claim["name"]),
         "setting": claim["setting"],
-        "source": claim["claimed_in"] or claim["source"] or "-",
-        "verdict": plain,
+        "source": claim["claimed_in"] or claim["source"],
+        "claimed": claimed_words(measure_of(record)),
+        "verdict": claim["verdict"],
         "painted": claim["verdict"],
-        "result": result,
-        "power": power,
-        "expected": f"expected {due_verdict(cast(ClaimRecord, claim)).lower()}" if claim["unexpected"] else "",
+        "finding": bypass_text(record) if claim["verdict"] == "BYPASS" else finding(record),
+        "expected": f"expected {due_verdict(record)}" if claim["unexpected"] else "",
+        "change": claim["change"],
+        "power": power_text(record),
+        "relation": relation_text(claim),
+        "assumes": assumed(claim),
         "index": claim["index"],
-        "crashed": False,
+        "unaudited": False,
     }
 
 
 def _uncounted(error: Said) -> View:
-    crashed = error.get("kind") == "crashed"
     where = f" ({place})" if (place := error.get("where")) else ""
     return {
+        **dict.fromkeys(("setting", "source", "change", "expected", "index"), ""),
+        **dict.fromkeys(("claimed", "power", "relation"), "-"),
         "name": called(error.get("name", "-")),
-        "setting": "",
-        "source": "-",
-        "verdict": "crashed" if crashed else "not tested",
+        "verdict": error.get("kind") or "not audited",
         "painted": "UNDERPOWERED",
-        "result": f"{error.get('message', '')}{where}",
-        "power": "-",
-        "expected": "",
-        "index": None,
-        "crashed": True,
+        "finding": f"{error.get('message', '')}{where}",
+        "assumes": [],
+        "unaudited": True,
     }
 
 
@@ -197,14 +178,16 @@ def limits(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what was not tested, in five lines at most."""
     low = [c for c in claims if c["verdict"] == "UNDERPOWERED"]
     unmeasured = sum(c["verdict"] == "SURVIVED" and c.get("blind_spot") is None for c in claims)
-    most = max((c["runs"] or 0 for c in claims if not c.get("scores")), default=0)
-    why = ", ".join(dict.fromkeys(str(c["reason"]) for c in low if c["reason"]))
+    runs = max((c["runs"] or 0 for c in claims if not c.get("scores")), default=0)
+    why = ", ".join(dict.fromkeys(reason_text(cast(ClaimRecord, c)) for c in low))
     lines = [
-        f"{len(low)} claim{'s' * (len(low) != 1)}: {why}" if low else "",
+        f"{claims_text(len(low))}: {why}" if low else "",
         f"the power of {unmeasured} audit{'s' * (unmeasured != 1)}" if unmeasured else "",
-        f"leaks rarer than 1 in {most:,} runs, and other inputs and attacks than those tried" if most else "",
-        "timing, memory and logs" + ("" if any(c.get("bits") for c in claims) else "; low-order bits (--bits)"),
-        "" if any(str(c["neighbours"]).startswith(("user", "replace-user")) for c in claims) else _USERS,
+        f"leaks rarer than 1 in {runs:,} runs, and other inputs and attacks than those tried" if runs else "",
+        "other canaries and attacks than those scored" if any(c.get("scores") for c in claims) else "",
+        "timing, memory and logs"
+        + "; low-order bits (--bits)" * bool(runs and not any(c.get("bits") for c in claims)),
+        _USERS * bool(runs and not any(str(c["neighbours"]).startswith(("user", "replace-user")) for c in claims)),
     ]
     return [line for line in lines if line]
 

@@ -24,10 +24,11 @@ from ...audit.statistics.digits import at_least, at_most, compact
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import KINDS, beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
-from ...audit.verdicts.blind_spot import factor_words
 from ...mechanisms.claim import NEIGHBOURS
 from ..headline import beside_words, headline_words
 from ..reading import (
+    HELD_OUT,
+    INCLUDED,
     bound_words,
     by_holm,
     by_what_law,
@@ -44,6 +45,7 @@ from ..reading import (
     lower,
     measure_of,
     missing_words,
+    reason_text,
     reason_words,
     remark_lines,
     symbol,
@@ -55,14 +57,15 @@ from ..witness import witness
 from . import figures, price_figures, ruler
 from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
-from .first_screen import first_screen, needed
+from .first_screen import assumed, first_screen, needed, relation_text
+from .sentences import attack, finding, power
 from .terminal import number
 
 #: What the template reads by name.
 View = dict[str, Any]
 WORDS = {"FALSIFIED": "falsified", "BYPASS": "bypass", "SURVIVED": "survived", "UNDERPOWERED": "underpowered"}
-#: Claims whose figures are drawn, the worst first; the others refer to the record.
-MOST_FIGURES = 40
+#: Claims whose figures are drawn: falsified ones, the worst first, then canaries.
+MAX_FIGURES = 40
 #: What a line of a trace begins with that is its cause.
 _CAUSE = "cause: "
 LOSSES = {
@@ -143,10 +146,11 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     alpha = record["alpha"]
     claims = list(map(_claim, record["claims"], count(1), ruler.settings(record["claims"])))
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
-    worst = sorted(falsified, key=lambda c: -c["bound"] / c["level"])[:MOST_FIGURES]
-    for claim in falsified:
+    worst = sorted(falsified, key=lambda c: -c["bound"] / c["level"])
+    drawable = [*worst, *(c for c in claims if c["scores"] and c not in worst)][:MAX_FIGURES]
+    for claim in claims:
         claim |= {"figures": [], "mends": _mends(claim, claims)}
-    regret = _with_figures(worst, record.get("regret") or (), jobs)
+    regret = _with_figures(drawable, record.get("regret") or (), jobs)
     planned = (record.get("ledger_of_tests") or {}).get("planned") or len(claims) + len(record["errors"])
     tests = holm([_p_value(c, alpha / max(1, planned)) for c in claims], alpha, planned=planned)
     for claim, test in zip(claims, tests, strict=True):
@@ -170,7 +174,6 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "family_error": min(1.0, sum(1 - c["confidence"] for c in claims)),
         "findings": record["findings"],
         "ticks": [(t, 100 * t / ruler.END) for t in ruler.TICKS],
-        "with_baseline": any(c["baseline"] is not None for c in claims),
         "guarantees": _guarantees(falsified),
         "utility": [{**u, "witness": _facts(u.get("witness", "-"))} for u in record.get("utility") or ()],
         "prices": _figures(price_figures.of_papers(record.get("regret") or ())),
@@ -182,8 +185,8 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "errors": record["errors"],
         "skipped": record["skipped"],
         "versions": record.get("versions") or {},
-        "horizons": _span(c["rounds"] for c in claims),
-        "surfaces": sorted({c["surface"] for c in claims}),
+        "horizons": _span(c["rounds"] for c in claims if not c["mechanism"]),
+        "views": sorted({"the scores" if c["scores"] else c["surface"] for c in claims}),
         "caught": [c for c in claims if c["expected"] == "falsified"],
     }
 
@@ -193,6 +196,8 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
     left = (claim.get("pair") or {}).get("left")
     shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
     before = ruler.baseline_of(claim)
+    facts = cast(View, shown)
+    sides = (INCLUDED, HELD_OUT) if shown["scores"] else ("left", "right")
     traced = trace_lines(shown)
     return {
         **shown,
@@ -201,10 +206,16 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "marks": ruler.row(shown),
         "mark": ruler.mark(shown),
         "why": reason_words(shown),
-        "blind": factor_words(shown["blind_spot"]),
+        "why_short": reason_text(shown),
+        "mechanism": is_mechanism(shown),
+        "power": power(shown),
+        "attack_text": attack(shown),
+        "finding": finding(shown),
+        "relation_text": relation_text(facts),
+        "assumed": assumed(facts),
         "unexpected": is_unexpected(shown),
         "baseline": before,
-        "change": _change(claim, before, lower(shown)),
+        "change": "" if before is None else f"{lower(shown) - before:+.3g} since the baseline",
         "bound": lower(shown),
         "certified": certified(shown),
         "level": level(shown),
@@ -212,7 +223,8 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "beside": "" if is_epsilon(measure_of(shown)) else beside(measure_of(shown)),
         "is_epsilon": is_epsilon(measure_of(shown)),
         "translated": translation_words(shown["translation"]) if shown["translation"] else "",
-        "counts": _counts(claim.get("counts") or {}),
+        "sides": sides,
+        "counts": _counts(claim.get("counts") or {}, sides),
         "witness": witness(claim),
         "shrunken": shrunk if (shrunk := claim.get("shrunk")) and shrunk.get("fresh", True) else None,
         "shrunken_bound": _shrunken_bound(shown),
@@ -234,12 +246,6 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "missing": missing_words(shown),
         "remarks": remark_lines(shown),
     }
-
-
-def _change(claim: ClaimRecord, before: float | None, now: float) -> str:
-    if before is None:
-        return "-" if claim.get("baseline") else "new"
-    return f"{now - before:+.3g}"
 
 
 def statement(claim: ClaimRecord) -> str:
@@ -270,8 +276,8 @@ def _with_figures(claims: Sequence[View], entries: Sequence[RegretJson], jobs: i
     items: list[figures.Drawing] = [(cast(ClaimRecord, claim), None, f"c{claim['index']}") for claim in claims]
     items += [(None, entry, f"r{index}") for index, entry in enumerate(entries)]
     drawn = in_parallel(figures.drawn, items, jobs=jobs, equal_costs=True, progress="figures")
-    for one, drawings in zip([*claims, *regret], drawn, strict=True):
-        one["figures"] = _figures(drawings)
+    for row, drawings in zip([*claims, *regret], drawn, strict=True):
+        row["figures"] = _figures(drawings)
     return regret
 
 
@@ -279,8 +285,8 @@ def _figures(drawn: Sequence[figures.Figure]) -> list[View]:
     return [{"title": f.title, "svg": Markup(f.svg), "caption": f.caption} for f in drawn]
 
 
-def _counts(counts: CountsJson) -> View:
-    """Return right and wrong guesses, and the table by world where the record has it."""
+def _counts(counts: CountsJson, sides: tuple[str, str]) -> View:
+    """Return right and wrong guesses, and the table by input, or kind of canary, where the record has it."""
     shown: View = {
         "runs": counts.get("runs"),
         "right": counts.get("right"),
@@ -290,11 +296,11 @@ def _counts(counts: CountsJson) -> View:
     shown["table"] = []
     if "left_upper" in counts:
         left, right = counts["runs_left"], counts["runs"] - counts["runs_left"]
-        for world, runs, says_left, says_right in (
-            ("left", left, counts["left_upper"], counts["left_lower"]),
-            ("right", right, counts["right_upper"], counts["right_lower"]),
+        for side, runs, found_left, found_right in (
+            (sides[0], left, counts["left_upper"], counts["left_lower"]),
+            (sides[1], right, counts["right_upper"], counts["right_lower"]),
         ):
-            shown["table"].append((world, runs, says_left, runs - says_left - says_right, says_right))
+            shown["table"].append((side, runs, found_left, runs - found_left - found_right, found_right))
     return shown
 
 
@@ -334,7 +340,7 @@ def _mends(claim: View, claims: Sequence[View]) -> View | None:
 
     A claim of the factor-2 kind is false because its noise is scaled to one loss, and replacing it moves twice as far.
     """
-    if claim["calibration"] != "as_published":
+    if claim["verdict"] != "FALSIFIED" or claim["calibration"] != "as_published":
         return None
     tried = []
     for key, wanted, text in (

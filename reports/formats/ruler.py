@@ -190,6 +190,6 @@ def _lines(claim: ClaimRecord, top: int) -> Iterable[str]:
         yield f'<path class="e" d="M{_LABEL + marks.exact * scale:g} {middle - 6:g}l6 6l-6 6l-6 -6z"/>'
     if marks.upper is not None:
         yield f'<path class="u" d="M{_LABEL + marks.upper * scale + 5:g} {middle - 8:g}h-5v16h5"/>'
-    bound = f"> {at_least(level(claim), '.3g')}" if by_holm(claim) else f"≥ {certified(claim, '.3g')}"
+    bound = f"> {at_least(level(claim), '.3g')}" if by_holm(claim) else f"≥ {certified(claim)}"
     value = f"{mark(claim)} {bound}"
     yield f'<text class="{verdict}" x="{_WIDTH - 16}" y="{middle + 5:g}" text-anchor="end">{value}</text></g>'

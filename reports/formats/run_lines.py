@@ -12,7 +12,6 @@ from ...audit.record_types import ClaimRecord, RunRecord, Said
 from ...audit.regret.verdicts import YOURS
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import is_epsilon, unit_of
-from ...audit.verdicts.blind_spot import TOO_FEW
 from ...mechanisms.measures.stated import number_text
 from ...mechanisms.view import VIEWS
 from ..baseline import findings_by_title
@@ -21,6 +20,7 @@ from ..identity import settings
 from ..reading import (
     bound_words,
     by_holm,
+    certified,
     due_verdict,
     exact_words,
     is_mechanism,
@@ -35,7 +35,7 @@ from ..reading import (
     verdict_of,
 )
 from ..sanitise import visible, visible_line
-from ..status import status_of
+from ..status import claims_text, status_of
 from ..upper_words import binding, bypass_text
 from . import sentences
 from .regret_lines import bound_line
@@ -121,7 +121,7 @@ def _row(claim: ClaimRecord, its: str, *, verbose: bool) -> list[str]:
     claimed = number(level(claim)) if unit == "epsilon" else f"{unit} {number(level(claim))}"
     claimed = f"profile, {len(measure.get('points') or ())} points" if measure.get("kind") == "profile" else claimed
     cells = [verdict_word(verdict_of(claim)), visible_line(claim["name"]), visible_line(its), claimed]
-    cells += [at_least_words(claim), _power(claim)]
+    cells += [at_least_words(claim), sentences.power_text(claim)]
     if verbose:
         upper, seconds = binding(claim), claim.get("seconds")
         cells += [exact_words(claim), "-" if upper is None else at_most(upper), f"{seconds:.1f}" if seconds else "-"]
@@ -133,18 +133,7 @@ def at_least_words(claim: ClaimRecord) -> str:
     """Return a claim's lower bound for a column; Holm's procedure may refute a claim beyond its own bound."""
     if by_holm(claim):
         return f"> {at_least(level(claim))}"
-    return sentences.bound_text(lower(claim), level(claim)) if lower(claim) > 0 else UNSEEN
-
-
-def _power(claim: ClaimRecord) -> str:
-    """Return by what the noise is divided where a power test detects it; a dash where there is nothing to measure."""
-    spot = claim.get("blind_spot")
-    if verdict_of(claim) == "FALSIFIED" or reason_of(claim) == TOO_FEW or claim.get("scores"):
-        return "-"
-    if not spot:
-        return "not measured"
-    what = "noise / " if sentences.weakened_words(spot.get("parameter")).startswith("the noise") else "x "
-    return f"{what}{spot['factor']:g}" if spot.get("factor") else f"missed {what}{spot.get('tried') or 1:g}"
+    return certified(claim) if lower(claim) > 0 else UNSEEN
 
 
 def _blocks(record: RunRecord) -> list[str]:
@@ -216,11 +205,11 @@ def sum_line(record: RunRecord) -> str:
     """Return how many claims have which verdict, and how many of these were not expected."""
     claims, errors, skipped = record["claims"], record.get("errors") or (), record.get("skipped") or ()
     verdicts = list(map(verdict_of, claims))
-    counts = [f"{verdicts.count(v)} {v.lower()}" for v in VERDICTS if v in verdicts]
     kinds = Counter(error["kind"] for error in errors)
-    counts += [f"{count} {kind}" for kind, count in kinds.items()]
-    many = len(claims) + len(errors)
-    text = f"{many} claim{'s' * (many != 1)}: {', '.join(counts)}" if many else "no claim was audited"
+    total = len(claims) + len(errors)
+    counts = {**{v.lower(): verdicts.count(v) for v in VERDICTS if v in verdicts}, **kinds}
+    listed = ", ".join(f"{count} {word}" if total > 1 else word for word, count in counts.items())
+    text = f"{claims_text(total)}: {listed}" if total else "no claim was audited"
     surprises = sum(map(is_unexpected, claims))
     if surprises:
         text += f"; {surprises} verdict{'s were' if surprises > 1 else ' was'} not expected"
@@ -238,7 +227,7 @@ def _ending(record: RunRecord, files: str) -> Iterable[str]:
     if tests.get("method") == "Holm":
         together = at_most(100 * tests["family_wise_error"], ".3g")
         kind = "privacy claim" if record.get("regret") else "claim"  # bounds of regret have errors of their own
-        rate = f"at most {together}% that this run calls any true {kind} false"
+        rate = f"at most {together}% that this run falsifies any true {kind}"
     else:
         rate = f"at most {at_most(100 * each, '.3g')}% for each claim"
     yield f"Error rate: {rate}"

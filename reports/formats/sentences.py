@@ -16,8 +16,10 @@ from ...mechanisms.measures.stated import measure_from_json
 from ...mechanisms.numerics import fewest
 from ..reading import (
     answer_words,
+    bound_text,
     bound_words,
     by_holm,
+    certified,
     is_exceeded,
     is_mechanism,
     is_unguessed,
@@ -56,15 +58,9 @@ def confidence_percent(confidence: float) -> str:
     return f"{100 * float(confidence_text(confidence)):.10g}%"
 
 
-def bound_text(bound: float, beyond: float) -> str:
-    """Return a lower bound with two decimals, or as many as tell it from 0 and from a claim that it exceeds."""
-    text = at_least(bound, ".2f", beyond)
-    return at_least(bound, ".2g", beyond) if float(text) == 0 else text
-
-
 def answer(claim: ClaimRecord) -> str:
     """Return line 1 behind its verdict: the target, its claim, and the bound or why there is none."""
-    words = f"{visible_line(claim['name'])}: claimed {claimed_words(measure_of(claim))}{_found(claim)}"
+    words = f"{visible_line(claim['name'])}: claimed {claimed_words(measure_of(claim))}; {finding(claim)}"
     return words + _evidence_above(claim)
 
 
@@ -82,16 +78,17 @@ def _evidence_above(claim: ClaimRecord) -> str:
     return f"; its counts are above the claim (p-value {at_most(p_value, '.2g')}): --runs {runs} decides"
 
 
-def _found(claim: ClaimRecord) -> str:
+def finding(claim: ClaimRecord) -> str:
+    """Return what an audit certified, or why that is nothing."""
     if words := answer_words(claim):
         return words
     if by_holm(claim):
-        return f"; {bound_words(claim)}"
+        return bound_words(claim)
     measure = measure_of(claim)
     unit = "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
     # What holds at a delta holds all the more without one, so that the claim's own need not be repeated.
-    bound = bound_text(lower(claim), level(claim)) + ("" if is_epsilon(measure) else beside(measure))
-    return f"; {unit} is at least {bound} ({confidence_words(claim['confidence'])})"
+    bound = certified(claim) + ("" if is_epsilon(measure) else beside(measure))
+    return f"{unit} is at least {bound} ({confidence_words(claim['confidence'])})"
 
 
 def claimed_by(claim: ClaimRecord) -> str:
@@ -201,6 +198,20 @@ def fix(claim: ClaimRecord) -> str:
     return str(claim.get("repair") or "") if verdict_of(claim) == "FALSIFIED" else ""
 
 
+def attack(claim: ClaimRecord) -> str:
+    """Return which attack was used, and when its event was fixed."""
+    if claim.get("scores"):
+        return "every threshold on the scores; the evidence is of the one that shows most"
+    exact = " (exact)" if claim.get("attack_exact") else ""
+    how = {
+        "joint": "one event, fixed before the runs that were counted",
+        "guess": "guesses, by thresholds that were fixed before the runs that were counted",
+        "anytime": "bets, each of which was placed before its run was played",
+        "variational": "a function of the score, fixed before the runs that were counted",
+    }.get(claim.get("method") or "", "an event, fixed before the runs that were counted")
+    return f"{claim.get('attack') or 'none'}{exact}; {how}"
+
+
 def power(claim: ClaimRecord) -> str:
     """Return what a power test caught and missed, or that none was made and what so many runs detect at best."""
     spot, scores = claim.get("blind_spot"), claim.get("scores")
@@ -231,6 +242,17 @@ def _planted(spot: BlindSpotJson) -> str:
         (caught if site["caught"] else other).append(f"a {site['kind']} draw at {site['place']}")
     found = f"caught on these inputs: {', '.join(caught)}" if caught else ""
     return "; ".join(filter(None, [found, f"missed: {', '.join(other)}" if other else ""]))
+
+
+def power_text(claim: ClaimRecord) -> str:
+    """Return by what the noise is divided where a power test detects it; a dash where there is nothing to measure."""
+    spot, falsified = claim.get("blind_spot"), verdict_of(claim) == "FALSIFIED"
+    if falsified or reason_of(claim) == TOO_FEW or (claim.get("scores") and not spot):
+        return "-"
+    if not spot:
+        return "not measured"
+    change = "noise / " if weakened_words(spot.get("parameter")).startswith("the noise") else "x "
+    return f"{change}{spot['factor']:g}" if spot.get("factor") else f"missed {change}{spot.get('tried') or 1:g}"
 
 
 def weakened_words(parameter: str | None) -> str:
@@ -282,7 +304,7 @@ def _meaning(claim: ClaimRecord) -> str:
     if reason == LOW_POWER and not is_exceeded(claim):
         found = (claim.get("blind_spot") or {}).get("false_at") is not None
         known = "no attack is known" if found else "the claim has slack, or the attack is weak"
-    return f"not tested: {known}" + f"; {LITTLE}" * (reason == NOT_SEEN)
+    return known + f"; {LITTLE}" * (reason == NOT_SEEN)
 
 
 def _noise_too(claim: ClaimRecord) -> str:

@@ -62,7 +62,7 @@ def test_an_untested_claim_ends_with_3_and_has_no_tick(here):
     assert ": UNDERPOWERED (hidden by the exact law), but the plan expects SURVIVED\n    overclaim c" in result.stdout
     assert "as expected" not in result.stdout
     html = (here / "out" / "report.html").read_text()
-    assert '<span class="verdict UNDERPOWERED">not tested</span>' in html
+    assert '<span class="verdict UNDERPOWERED">UNDERPOWERED</span>' in html
     assert "<small>hidden by the exact law</small>" in html
     assert "hidden by the exact law: nothing can be seen on the standard pairs" in html
 
@@ -108,7 +108,7 @@ def test_what_an_exact_law_shows_is_told_in_the_measure_of_the_claim(here):
         alike = overclaim(*words, "--rounds", 1, *claim)
         assert alike.exit_code == 3
         said = " ".join(alike.stdout.split())
-        assert f"not tested: on this pair {nothing}" in said
+        assert f"on this pair {nothing}" in said
         assert f"; {nothing} for these inputs" in said
 
 
@@ -118,7 +118,7 @@ def test_check_measures_on_request_and_ends_with_3(here):
     assert alike.exit_code == 3
     said = "UNDERPOWERED asi-raman-talwar/batched-threshold: claimed epsilon 1; epsilon is exactly 0 for these inputs"
     assert said in " ".join(alike.stdout.split())
-    assert "not tested: on this pair epsilon is exactly 0\n" in alike.stdout
+    assert "on this pair epsilon is exactly 0\n" in alike.stdout
     assert "not a proof" not in alike.stdout
     rates = [word for name in ("eta=none", "gamma=none", "batch=1") for word in ("--set", name)]  # the entry's own
     rounded = overclaim("check", "asi-raman-talwar/batched-exp3", "--runs", 2000, *rates)  # epsilon 4e-16
@@ -127,7 +127,7 @@ def test_check_measures_on_request_and_ends_with_3(here):
     assert overclaim("check", *words[:5]).exit_code == 0
     run = overclaim("check", *words, "--weaken")
     assert run.exit_code == 3
-    assert "not tested: nothing can be seen on the standard pairs\n" in run.stdout
+    assert "nothing can be seen on the standard pairs\n" in run.stdout
     assert "Reproduce   " in run.stdout
     caught = overclaim("check", *words[:5], "--weaken", "epsilon", "--json")
     assert caught.exit_code == 0
@@ -149,7 +149,7 @@ def test_what_a_learner_of_ones_own_is_told_last_tests_nothing(here):
         alike = overclaim(*words, *game)
         assert alike.exit_code == 3
         assert alike.stdout.startswith("UNDERPOWERED  mine.py:Mine: claimed epsilon 1; epsilon is exactly 0")
-        why = "not tested: on this pair epsilon is exactly 0: the inputs differ in"
+        why = "on this pair epsilon is exactly 0: the inputs differ in"
         assert why in " ".join(alike.stdout.split())
     assert overclaim(*words[:2], "--gdp", 1, *words[4:], *sides).exit_code == 3
     assert overclaim(*words, "--rounds", 2).exit_code == 1
@@ -184,7 +184,7 @@ def test_what_shows_the_same_in_every_run_is_underpowered(here, words):
     assert result.stdout.startswith("UNDERPOWERED  mine.py:")
     said = " ".join(result.stdout.split())
     assert "; no difference was seen (nothing certified)" in said
-    assert "not tested: all runs that were looked at show the same, as far as it is read" in said
+    assert "all runs that were looked at show the same, as far as it is read" in said
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_card_restyles_nothing_else(results):
 def test_a_plot_is_a_picture(results, kind, plot):
     drawn = results[kind].plot(plot)
     assert ElementTree.fromstring(drawn._repr_svg_()).tag.endswith("svg")
-    assert ("included canaries" in str(drawn)) == (kind == "training" and plot is None)
+    assert ("true-positive rate" in str(drawn)) == (kind == "training" and plot is None)
     assert ("smallest sum of errors" in str(drawn)) == (plot == "tradeoff")
 
 

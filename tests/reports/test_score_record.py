@@ -9,11 +9,13 @@ import pytest
 from overclaim import GDP
 from overclaim.audit.plans.tasks import Task
 from overclaim.reports.consistency import check_consistent
+from overclaim.reports.formats import roc as roc_module
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import render as junit
 from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.sarif import render as sarif
+from overclaim.reports.formats.sentences import evidence, shares
 from overclaim.reports.record import claim_record, read_record, run_record, to_text
 from overclaim.tests.support.command_line import short_lines
 
@@ -107,14 +109,35 @@ def test_a_record_without_coins_is_held_to_a_perfect_attack(record):
 
 def test_every_format_shows_scores(record):
     page, text = render(record), markdown(record)
-    assert page.count("<b>ROC curve of the scores</b>") == 2
+    assert page.count("<b>ROC curve of the scores</b>") == 4
     assert "200 canaries" in page
     assert "an independent fair coin for each canary" in page
-    assert "or by the scores of canaries, if what its card assumes holds." in page
+    assert "Bounds from the scores of canaries hold if what their row assumes holds." in page
     assert "c.npy" in text
-    assert 'name="c.npy epsilon 1 (one-run scores)"' in junit(record)
+    assert 'name="c.npy epsilon 1 (canaries of one training)"' in junit(record)
     places = [result["locations"][0]["physicalLocation"] for result in json.loads(sarif(record))["runs"][0]["results"]]
     assert all(place["artifactLocation"]["uri"].endswith(".npy") for place in places)
+
+
+def test_the_dot_of_a_curve_stands_at_the_rates_that_are_printed(record, monkeypatch):
+    """It stood in a corner, with another threshold's rates beside it, where held-out canaries were found."""
+    drawn = []
+    real = roc_module.draw
+    monkeypatch.setattr(
+        roc_module, "draw", lambda paint, *axes: real(lambda axes: drawn.append(axes) or paint(axes), *axes)
+    )
+    held_out = record["claims"][0]  # by its own counts
+    counts = {"left_upper": 60, "right_upper": 3, "left_lower": 0, "right_lower": 0}
+    included = {**held_out, "counts": {**held_out["counts"], **counts}}
+    for claim, name in ((held_out, "held-out"), (included, "included")):
+        _, alternative, _ = roc_module.roc(claim)
+        (dot,) = (line for line in drawn[-1].lines if line.get_marker() == "o")
+        false, true = (float(line[0]) for line in dot.get_data())
+        shown = [shares(rate)[0] for rate in (true, 0.0 if false <= 0.005 else false)]
+        assert f'"{name}" with true-positive rate {shown[0]} at false-positive rate {shown[1]}' in alternative
+        assert evidence(claim) == alternative
+    curve = drawn[0].lines[-2].get_data()
+    assert min(np.hypot(*(axis - at[0] for axis, at in zip(curve, drawn[0].lines[-1].get_data(), strict=True)))) < 1e-9
 
 
 def test_no_claim_has_more_than_eight_lines(record):

@@ -107,7 +107,7 @@ def test_what_is_at_most_or_at_least_is_rounded_that_way_in_every_sentence(betwe
     assert "at most 2.504" in ruler.row(claim).alternative
     record = {**between, "claims": [claim]}
     page = render(record)
-    assert "calls any true privacy claim false is at most 0.34%." in page
+    assert "falsifies any true privacy claim is at most 0.34%." in page
     assert "(99.666% confidence)" in page
     assert "with probability at most 0.003334." in markdown(record)
     spot = {"factor": None, "missed": 3.0, "tried": 30.0, "true_to": 5.846, "bounds": [], "runs": 4000}

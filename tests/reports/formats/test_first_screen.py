@@ -1,6 +1,8 @@
 """The first screen of a report: six questions, answered in whole sentences for whoever reads no further."""
 
 import copy
+import html
+import re
 
 import pytest
 
@@ -9,7 +11,14 @@ from overclaim.reports.formats.html import render, view
 from overclaim.reports.formats.run_lines import _ending
 
 HASH = "8c1e" * 16
+SITE = {"kind": "missing", "place": "noisy.py:2", "caught": True}
 CAUSE = {"kind": "calls", "text": "too little noise", "calls": 1, "call": 1, "differs": 1.0, "calibrated_for": 0.5}
+BOUNDED = {
+    "blind_spot": {"factor": 1.5, "tried": 3.0, "bounds": [[1.5, 1.2]], "sites": [SITE], "kind": "nearer"},
+    **{"epsilon_upper": 1.0, "epsilon_upper_pair": 1.0, "upper_scope": "pair", "upper_how": "maximised"},
+    **{"upper_rests_on": ["real arithmetic"], "untraced": None, "attack": "the output", "method": "guess"},
+    "pair": {"left": ["ann", "bob"], "right": ["ann"]},
+}
 
 
 def claim(name, verdict, lower, **more):
@@ -33,7 +42,7 @@ RECORD = {
     "ledger_of_tests": {"method": "Holm", "planned": 5, "family_wise_error": 0.01},
     "claims": [
         claim("noisy.py:count", "FALSIFIED", 1.83, claimed_in="plan.toml:2", cause=CAUSE),
-        claim("noisy.py:good", "SURVIVED", 0.92),
+        claim("noisy.py:good", "SURVIVED", 0.92, **BOUNDED),
         claim("my.py:MyLearner", "SURVIVED", 0.0),
         claim("my.py:Tally", "UNDERPOWERED", 0.1),
     ],
@@ -49,19 +58,20 @@ def screen(**more):
 
 def test_the_summary_counts_and_names_the_false_claim_and_the_chance_of_an_error():
     assert screen()["sentences"] == [
-        "Of 5 privacy claims, 1 is false, 2 were not refuted, 1 could not be tested, 1 crashed.",
-        "The false one: count in noisy.py claims epsilon 1; it is at least 1.83. 2 times the noise is needed.",
-        "“Not refuted” is not a proof of privacy.",
-        "The chance that this report calls any true claim false is at most 1%.",
+        "5 claims: 1 falsified, 2 survived, 1 underpowered, 1 crashed; 1 verdict was not expected.",
+        "The falsified claim: count in noisy.py claims epsilon 1; epsilon is at least 1.83 (99.8% confidence). "
+        "2 times the noise is needed.",
+        "Survived is not proved: with these inputs and attacks, no violation was certified.",
+        "The chance that this report falsifies any true claim is at most 1%.",
     ]
 
 
 @pytest.mark.parametrize(
     ("ledger", "said"),
     [
-        ({"method": "each for itself"}, "any true claim false is at most 0.8%."),
-        (None, "any true claim false is at most 0.8%."),
-        ({"method": "Holm", "family_wise_error": 0.05}, "any true claim false is at most 5%."),
+        ({"method": "each for itself"}, "falsifies any true claim is at most 0.8%."),
+        (None, "falsifies any true claim is at most 0.8%."),
+        ({"method": "Holm", "family_wise_error": 0.05}, "falsifies any true claim is at most 5%."),
     ],
 )
 def test_the_chance_is_that_of_all_claims_together(ledger, said):
@@ -71,10 +81,10 @@ def test_the_chance_is_that_of_all_claims_together(ledger, said):
 def test_the_chance_is_of_privacy_claims_where_regret_is_audited_too():
     holm = {"method": "Holm", "family_wise_error": 0.01}
     row = {"verdict": "HOLDS HERE", "learner": "a", "source": "b"}
-    said = "any true privacy claim false is at most 1%."
+    said = "falsifies any true privacy claim is at most 1%."
     assert _error_rate({**RECORD, "regret": [row], "ledger_of_tests": holm}, 5).endswith(said)
-    assert "any true claim false" in _error_rate({**RECORD, "regret": [], "ledger_of_tests": holm}, 5)
-    assert "at most 1% that this run calls any true privacy claim false" in "".join(
+    assert "falsifies any true claim" in _error_rate({**RECORD, "regret": [], "ledger_of_tests": holm}, 5)
+    assert "at most 1% that this run falsifies any true privacy claim" in "".join(
         _ending({**RECORD, "regret": [row], "ledger_of_tests": holm}, "")
     )
 
@@ -85,15 +95,19 @@ def test_each_question_has_its_answer():
     assert first["audited"]["files"] == [("noisy.py", HASH[:12], HASH)]
     assert first["protects"] == "one visitor: the two inputs that are given"
     assert first["since"] == ["no earlier audit was given (--baseline)"]
-    assert [(row["name"], row["verdict"], row["result"]) for row in first["rows"]] == [
-        ("count in noisy.py", "FALSE", "at least 1.83, claimed 1"),
-        ("good in noisy.py", "not refuted", "at least 0.92"),
-        ("MyLearner in my.py", "not refuted", "nothing was seen"),
-        ("Tally in my.py", "not tested", "too few runs"),
-        ("Crash in my.py", "crashed", "my.py:Crash raised ValueError: no (my.py:16)"),
+    sure = "(99.8% confidence)"
+    assert [(row["name"], row["claimed"], row["verdict"], row["finding"], row["power"]) for row in first["rows"]] == [
+        ("count in noisy.py", "epsilon 1", "FALSIFIED", f"epsilon is at least 1.83 {sure}", "-"),
+        ("good in noisy.py", "epsilon 1", "SURVIVED", f"epsilon is at least 0.92 {sure}", "noise / 1.5"),
+        ("MyLearner in my.py", "epsilon 1", "SURVIVED", "no difference was seen (nothing certified)", "not measured"),
+        ("Tally in my.py", "epsilon 1", "UNDERPOWERED", "20,000 runs are too few to test it", "-"),
+        ("Crash in my.py", "-", "crashed", "my.py:Crash raised ValueError: no (my.py:16)", "-"),
     ]
+    assert all(row["relation"] == "the two inputs that are given" for row in first["rows"][:4])
+    assert all(row["assumes"] for row in first["rows"][:4])
+    assert "real arithmetic" in first["rows"][1]["assumes"]  # it is bounded from above, on assumptions of its own
     assert first["rows"][0]["source"] == "plan.toml:2"
-    assert first["limits"][:2] == ["1 claim: too few runs", "the power of 2 audits"]
+    assert first["limits"][:2] == ["1 claim: too few runs", "the power of 1 audit"]
     assert len(first["limits"]) <= 5
 
 
@@ -108,14 +122,27 @@ def test_of_many_claims_the_false_ones_are_shown_and_all_others_are_a_link_away(
     many = [claim(f"own.py:f{i}", "SURVIVED", 0.5) for i in range(40)]
     first = screen(claims=[*many, RECORD["claims"][0]])
     assert [row["name"] for row in first["rows"]] == ["count in noisy.py", "Crash in my.py"]
-    assert first["more"] == 40
+    assert len(first["folded"]) == 40
     page = render({**copy.deepcopy(RECORD), "claims": [*many, RECORD["claims"][0]]})
-    assert '40 more: see <a href="#claims">' in page
+    assert "<summary>40 more claims</summary>" in page
     assert all(f'id="c{i}"' in page for i in range(1, 42))  # anchors of claims that are folded stay
 
 
 def test_an_old_record_has_a_first_screen_too():
     old = {"alpha": 0.05, "claims": [claim("a/b", "SURVIVED", 0.3)]}
     first = view(old)["first"]
-    assert first["sentences"][0] == "Of 1 privacy claim, none is false, 1 was not refuted."
+    assert first["sentences"][0] == "1 claim: survived."
     assert (first["audited"]["commit"], first["audited"]["files"]) == ("no commit is known", [])
+
+
+def test_the_card_of_a_survivor_shows_inputs_attack_trace_and_what_was_planted_and_caught():
+    survivor = claim("noisy.py:good", "SURVIVED", 0.92, **BOUNDED)
+    page = render({**copy.deepcopy(RECORD), "claims": [survivor], "errors": []})
+    card = html.unescape(re.sub("<[^>]+>", "", page.partition('<article id="c1">')[2].partition("</article>")[0]))
+    for text in (
+        '["ann", "bob"]',
+        "Attack. the output; guesses, by thresholds that were fixed before",
+        "Trace. interval: epsilon in [0.9200, 1.0000] on this pair.",
+        "Power. caught on these inputs: all noise / 1.5, a missing draw at noisy.py:2.",
+    ):
+        assert text in card

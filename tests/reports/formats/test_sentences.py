@@ -183,7 +183,7 @@ def test_the_power_is_measured_or_said_not_to_be(changes, words):
         ),
         (
             {"verdict": "UNDERPOWERED", "reason": "low power"},
-            "not tested: the claim has slack, or the attack is weak",
+            "the claim has slack, or the attack is weak",
         ),
         ({}, ""),
     ],
