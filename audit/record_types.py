@@ -523,6 +523,7 @@ class ClaimRecord(TracesJson, total=False):
     pair_given: Maybe[bool]
     inputs: dict[str, Any] | None
     bits: Maybe[bool]
+    reseed: Maybe[bool]
     # What was certified.
     measure: Annotated[MeasureJson | None, Default(None)]
     lower: Annotated[Number | None, Default(None)]

@@ -242,8 +242,6 @@ def of_package(module: str) -> bool:
 
 def at_play(target: object) -> Callable[[], AbstractContextManager[None]]:
     """Return what makes the contexts a target is played in: with its own floating-point errors, unless it is ours."""
-    while "mechanism" in getattr(target, "__dict__", {}):  # what reads or calls it for us
-        target = target.mechanism  # type: ignore[attr-defined]
     return nullcontext if all_ours(target) else theirs
 
 
@@ -252,6 +250,7 @@ def all_ours(target: object, depth: int = 4) -> bool:
     kind = target if isinstance(target, type) or not hasattr(target, "__dict__") else type(target)
     if not of_package(str(getattr(kind, "__module__", ""))):
         return False
-    values = vars(target).values() if kind is not target and depth else ()
-    played = (part for part in values if isinstance(part, type) or hasattr(type(part), "update"))
+    if "mechanism" in (fields := vars(target) if kind is not target and depth else {}):  # played for us
+        return all_ours(fields["mechanism"], depth - 1)
+    played = (part for part in fields.values() if isinstance(part, type) or hasattr(type(part), "update"))
     return all(all_ours(part, depth - 1) for part in played if not isinstance(part, dict))

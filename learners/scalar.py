@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import about, hinted, must_be, placed, unknown
+from ..mechanisms.constant_seeds import drawn_reseeded, held_generators, seed_held
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.faults import Fault
 from ..mechanisms.framework_random import loaded_frameworks
-from ..mechanisms.global_random import drawn_from
+from ..mechanisms.global_random import FRESH_SEEDS, drawn_from
 from ..mechanisms.parameters import with_plain_numbers
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
 from .blame import crash_place, name_of, raised, said
@@ -38,6 +39,17 @@ def global_cure() -> str:
     """Return the cure of a target that draws from global generators, with the frameworks that are loaded."""
     sources = ["np.random", "random", *loaded_frameworks()]
     return f"`global_random=True` plays code that draws from {', '.join(sources[:-1])} or {sources[-1]}"
+
+
+def state_cures(target: object) -> tuple[str, ...]:
+    """Return what cures code that keeps state or draws from elsewhere, by what it holds and how it is played."""
+    seeding = getattr(target, "seeding", getattr(target, "global_random", False))
+    held = {} if seeding == FRESH_SEEDS else held_generators(target)
+    if not held:
+        return () if seeding else (global_cure(),)
+    seeds = {name: seed_held(generator) for name, generator in held.items()}
+    names = ", ".join(name if seed is None else f"{name} (seed {seed})" for name, seed in seeds.items())
+    return (f"made before the call: {names}; `reseed=True` plays what draws from that with fresh seeds",)
 
 
 @dataclass
@@ -69,9 +81,9 @@ class Scalar:
         K and T, passed to its constructor.
     parameters : mapping
         Further keyword arguments of its constructor. They may stand for arms and rounds, as `n_arms` and `T` do.
-    global_random : bool
+    global_random : bool or "fresh seeds"
         Whether it draws from `np.random`, `random` or unseeded generators, which then draw from the run's generator
-        (`mechanisms.global_random`): its constructor needs no rng.
+        (`mechanisms.global_random`): its constructor needs no rng. With fresh seeds its own are another in each run.
     os_random : bool
         Whether its randomness cannot be seeded: its constructor needs no rng.
     fault : Fault, optional
@@ -89,7 +101,7 @@ class Scalar:
     arms: int
     rounds: int
     parameters: Mapping[str, object] = field(default_factory=dict)
-    global_random: bool = False
+    global_random: bool | str = False
     os_random: bool = False
     fault: Fault | None = None
 
@@ -139,6 +151,8 @@ class Scalar:
     def _call(self, method: str, t: int, run: int, rng: np.random.Generator, call: Callable[[], Any]) -> Any:
         """Return what the user's code answers; raise LearnerError for what it raises, with the method and the run."""
         try:
+            if self.global_random == FRESH_SEEDS:
+                return drawn_reseeded(self, rng, call)
             return drawn_from(rng, call) if self.global_random else call()
         except KeyboardInterrupt:
             raise
@@ -263,7 +277,7 @@ def as_learner(
     *,
     arms: int,
     rounds: int,
-    global_random: bool = False,
+    global_random: bool | str = False,
     os_random: bool = False,
     **parameters: object,
 ) -> Learner:

@@ -22,6 +22,8 @@ from ..errors import hinted
 from .faults import FaultyGenerator, legacy_draws, python_draws
 from .framework_random import framework_states, seed_frameworks
 
+#: What code that draws from global generators is played with, in place of its own constant seeds.
+FRESH_SEEDS = "fresh seeds"
 #: Bits of a seed: two words.
 SEED_BITS = 64
 #: One thread at a time: the generators are global.
@@ -134,8 +136,9 @@ def _install(rng: np.random.Generator, patched: list[tuple[object, str, object]]
     patched.extend((None, "", restore) for restore in seed_frameworks(first))
     _ENTROPY.randbits = lambda bits: int.from_bytes(rng.bytes(-(-bits // 8)), "little") >> (-bits % 8)
     patched += [(_RANDOM, "seed", _RANDOM.seed), (random, "seed", random.seed)]
-    seed = _seed_from(rng, _RANDOM.seed)
-    _RANDOM.seed, random.seed = seed, partial(seed, _HIDDEN)  # type: ignore[method-assign]
+    seed, seed_hidden = _seed_from(rng, _RANDOM.seed), random.seed  # which what watches seeds may have patched
+    _RANDOM.seed = seed  # type: ignore[method-assign]
+    random.seed = lambda a=None, version=2: seed(_HIDDEN) if a is None else seed_hidden(a, version)
     watched = hasattr(rng, "recorder")
     for module, name, function in _watched(rng) if watched else _faulty(rng):
         patched.append((module, name, getattr(module, name)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import copy
 import faulthandler
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -30,6 +31,7 @@ MODULES = (
     "mechanisms.faults",
     "mechanisms.framework_random",
     "mechanisms.global_random",
+    "mechanisms.constant_seeds",
 )
 #: What a value of more than JSON's types is written as: a kind, and its parts.
 TAG = "\x00"
@@ -231,7 +233,7 @@ class Player:
     Parameters
     ----------
     hello : dict
-        The first message: `modules`, `folder`, `place` (a file or a module), `name`, `settings`, `global_random`,
+        The first message: `modules`, `folder`, `place` (a file or a module), `name`, `settings`, `seeding`,
         `outcomes`, `call_limit`, `stubs`, `progress` (a file), `log` (a file).
     """
 
@@ -251,7 +253,7 @@ class Player:
             for p in inspect.signature(self.function).parameters.values()
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in hello["settings"]
         ]
-        self.alone = hello["global_random"] and all(p.default is not p.empty for p in places[1:])
+        self.alone = hello["seeding"] and all(p.default is not p.empty for p in places[1:])
 
     def load(self) -> Any:
         """Return the target."""
@@ -318,10 +320,12 @@ class Player:
         if limit is not None:  # also of compiled code, which no exception interrupts
             faulthandler.dump_traceback_later(limit, exit=True, file=self.log)
         try:
-            if self.hello["global_random"]:
-                drawn_from = self.modules["mechanisms.global_random"].drawn_from
-                return drawn_from(source, self.function, *arguments, **self.settings)
-            return self.function(*arguments, **self.settings)
+            call = functools.partial(self.function, **self.settings)
+            if self.hello["seeding"] == "fresh seeds":
+                return self.modules["mechanisms.constant_seeds"].drawn_reseeded(call, source, call, *arguments)
+            if self.hello["seeding"]:
+                return self.modules["mechanisms.global_random"].drawn_from(source, call, *arguments)
+            return call(*arguments)
         finally:
             if limit is not None:
                 faulthandler.cancel_dump_traceback_later()

@@ -195,7 +195,8 @@ def attack_facts(result: Result) -> ClaimRecord:
 def asked(task: Task) -> ClaimRecord:
     """Return how an audit was asked for, beside its claim and budget."""
     given = task.pair is not None or bool(task.inputs())
-    return {"stop": task.budget.stop, "bits": task.bits, "pair_given": given}
+    reseeded: ClaimRecord = {"reseed": True} if task.reseed else {}
+    return {"stop": task.budget.stop, "bits": task.bits, "pair_given": given, **reseeded}
 
 
 def counted(result: Result) -> ClaimRecord:

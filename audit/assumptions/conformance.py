@@ -16,7 +16,7 @@ from ...learners.blame import blaming, name_of, raised
 from ...learners.checks import check_whole
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
-from ...learners.scalar import OS_CURE, Scalar, as_learner, global_cure
+from ...learners.scalar import OS_CURE, Scalar, as_learner, state_cures
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ...mechanisms.view import ACTIONS, RELEASE
@@ -254,9 +254,7 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
 
 def _cure(learner: Learner) -> tuple[str, ...]:
     """Return what cures global randomness, of a plain class: its runs share a global generator, seeded or not."""
-    if not isinstance(learner, Scalar):
-        return ()
-    return (OS_CURE,) if learner.global_random else (global_cure(), OS_CURE)
+    return (*state_cures(learner), OS_CURE) if isinstance(learner, Scalar) else ()
 
 
 def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:

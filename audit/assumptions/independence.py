@@ -24,7 +24,7 @@ from ...errors import hinted
 from ...learners.abilities import is_ours
 from ...learners.blame import name_of
 from ...learners.protocol import Learner, LearnerError
-from ...learners.scalar import OS_CURE, Scalar, global_cure
+from ...learners.scalar import OS_CURE, Scalar, state_cures
 from ...mechanisms.draws import Floats
 from ...mechanisms.numerics import rounded
 from ..encoding.encoder import Encoder
@@ -106,7 +106,7 @@ def check_replay(
     _played(mechanism, pair, seed, MechanismBlock.INTERVENING, 1)
     replayed = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
     if first != replayed or before not in (None, first):
-        raise state_error("mechanism", global_cure(), _GPU_CURE)
+        raise state_error("mechanism", *state_cures(mechanism), _GPU_CURE)
     return first
 
 
@@ -153,7 +153,7 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
         not is_same
         or len({_played(side, pair, seed, MechanismBlock.AFTERWARDS, _RUNS) for side in (twin, mechanism)}) > 1
     ):
-        raise state_error("mechanism", global_cure(), _GPU_CURE)
+        raise state_error("mechanism", *state_cures(mechanism), _GPU_CURE)
 
 
 def _copy(mechanism: object) -> object:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...learners.blame import at_play, blaming, extra_or_reason, name_of, raised
 from ...learners.checks import check_whole
 from ...learners.protocol import LearnerError
-from ...learners.scalar import global_cure
+from ...learners.scalar import state_cures
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Stage
 from ...mechanisms.faults import NEARER, Fault
@@ -61,7 +61,7 @@ def audit_training(
     *,
     canaries: int,
     trainings: int = 1,
-    global_random: bool = False,
+    global_random: bool | str = False,
     power: float | None = LARGEST,
 ) -> Result:
     """Run trainings with canaries and audit their scores: in the one-run design, or of one canary as independent.
@@ -74,7 +74,7 @@ def audit_training(
         larger where it takes it for included. The attack is part of it, and must not look at `included`.
     canaries, trainings : int
         Canaries of each training, and trainings.
-    global_random : bool
+    global_random : bool or "fresh seeds"
         Whether it draws from `np.random`, `random` or unseeded generators: they draw from the training's own then.
     power : float or None
         By how much its noise is divided in as many trainings again, where it survives; None: they are not run.
@@ -92,7 +92,9 @@ def audit_training(
     canaries, trainings = check_whole("canaries", canaries), check_whole("trainings", trainings)
     if budget.stop != "budget":
         raise ValueError("trainings are audited when all have ended: stop must be budget")
-    target = _Target(OnGlobals(training) if global_random else training, budget.seed, canaries, trainings)
+    target = _Target(
+        OnGlobals(training, global_random) if global_random else training, budget.seed, canaries, trainings
+    )
     canary_scores = target.with_coins(_scores(target, execution))
     result = concluded(canary_scores, claim, budget, start, attack="the training's scores")
     result = replace(result, power=power or LARGEST)
@@ -198,7 +200,7 @@ class _Target:
         for index in sorted({0, self.trainings - 1}, reverse=True):
             scores, following = self.train(index)
             if scores.tobytes() != played[index][0].tobytes() or following != played[index][1]:
-                raise state_error("training", global_cure(), SEED_CURE)
+                raise state_error("training", *state_cures(self.training), SEED_CURE)
 
 
 def _bytes_of(played: _Played) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from ...mechanisms.claim import Claim, check_claim
+from ...mechanisms.global_random import FRESH_SEEDS
 from ..attacks.outputs.own_score import ScoreFunction
 from ..canaries.training_audit import Training, audit_training
 from ..execution.cluster import Cluster
@@ -39,6 +40,7 @@ def falsify(
     bits: bool = False,
     os_random: bool = False,
     global_random: bool = False,
+    reseed: bool = False,
     call_limit: float | None = None,
     attributes: str | Sequence[str] | None = None,
     score: ScoreFunction | None = None,
@@ -104,6 +106,9 @@ def falsify(
     global_random : bool
         Whether a mechanism, or a plain class, draws from `np.random`, `random` or generators made without a seed: they
         draw from the generator of its run then, and it may take none. Their state is restored afterwards.
+    reseed : bool
+        As `global_random`; and seeds that it sets itself, constants above all, are others in each run: equal ones of a
+        run stay equal. That tests its calibration, and not what it releases as it is.
     call_limit : float, optional
         Seconds of processor time that one call of a mechanism may take while `inputs` are searched and shrunk: pairs
         on which it is slower are left out, and counted. Which these are depends on the machine. Certification waits.
@@ -164,7 +169,7 @@ def falsify(
     check_claim(claim)
     game: dict[str, Any] = {"rounds": rounds, "arms": arms, "pair": pair, "pairs": pairs}
     worlds: dict[str, Any] = {"left": left, "right": right, "inputs": inputs}
-    drawn: dict[str, Any] = {"os_random": os_random, "global_random": global_random}
+    drawn: dict[str, Any] = {"os_random": os_random, "global_random": FRESH_SEEDS if reseed else global_random}
     read: dict[str, Any] = {"bits": bits, "call_limit": call_limit, "attributes": attributes, "score": score}
     tested = power_of(power, weaken)
     given = Given(**game, **worlds, **drawn, **read, weaken=weaken, power=tested, shrink=shrink)
@@ -173,7 +178,7 @@ def falsify(
         begin()
     if canaries is not None:
         refuse(target, "training", given)
-        many: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "global_random": global_random}
+        many: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "global_random": drawn["global_random"]}
         many["power"] = tested
         return audit_training(cast(Training, target), claim, budget, execution, **many)
     return audited(target, claim, budget, execution, given)

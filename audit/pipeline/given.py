@@ -40,7 +40,7 @@ class Given:
     inputs: object = None
     bits: bool = False
     os_random: bool = False
-    global_random: bool = False
+    global_random: bool | str = False
     call_limit: float | None = None
     attributes: str | Sequence[str] | None = None
     score: ScoreFunction | None = None

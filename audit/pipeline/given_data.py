@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import about, exclude, hinted, must_be, takes_no
 from ...mechanisms.claim import Claim
+from ...mechanisms.global_random import FRESH_SEEDS
 from ...mechanisms.parameters import with_plain_numbers
 from ...mechanisms.weakening import with_parameter
 from ..execution.execution import Budget, Execution
@@ -70,7 +71,7 @@ def _wrappers(given: Given, raising: str) -> list[Callable[[Any], Callable[..., 
     """Return what reads, calls or catches the outputs of a mechanism for us, the innermost first."""
     asked: list[tuple[bool, Callable[[Any], Callable[..., object]]]] = [
         (given.attributes is not None, lambda one: WithAttributes(one, given.attributes or ())),
-        (given.global_random, OnGlobals),
+        (bool(given.global_random), partial(OnGlobals, seeding=given.global_random)),
         (raising == "outcome", Outcomes),
     ]
     return [wrap for wanted, wrap in asked if wanted]
@@ -83,7 +84,8 @@ def _check_options(mechanism: object, claim: Claim, budget: Budget, given: Given
             "call_limit", ValueError("call_limit is for searched inputs (`inputs`), of which it leaves out slow ones")
         )
     if given.global_random and given.os_random:
-        raise exclude("`os_random`", "`global_random`", "the first has no seed, the second has one")
+        option = "`reseed`" if given.global_random == FRESH_SEEDS else "`global_random`"
+        raise exclude("`os_random`", option, "the first has no seed, the second has one")
     if budget.stop != "early":
         return
     check_measure(claim)

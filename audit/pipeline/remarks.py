@@ -81,25 +81,16 @@ def noise_remarks(target: object, play: Callable[[Draws], object], seed: int) ->
     if all_ours(target):
         return []
     draws = Watched(seed, Stage.EVIDENCE, 0, _PART)
-    with watched_seeds(_globals_of(target)) as log:
+    with watched_seeds(target) as log:
         try:
             play(draws)
         except LearnerError:  # the audit itself says what it raises
             return []
     seeds = [
-        f"it seeds itself with {number} ({file}:{line}): what it draws from that seed is the same in every run"
+        f"it seeds itself with {number} ({file}:{line}): the noise from that seed is the same in every run"
         for file, line, number in log.constant_seeds(FEW)
     ]
     return seeds or ([] if draws.used else [FIXED_NOISE])
-
-
-def _globals_of(target: Any) -> dict[str, object]:
-    """Return the globals of the module that a function, or a class, is written in; none where nothing tells."""
-    while hasattr(target, "mechanism"):  # played, read or caught for us
-        target = target.mechanism
-    written = getattr(target, "user_class", getattr(target, "func", target))
-    functions = [written, *(vars(written).values() if isinstance(written, type) else ())]
-    return next((one.__globals__ for one in functions if hasattr(one, "__globals__")), {})
 
 
 def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: Choice) -> Result:

@@ -54,7 +54,7 @@ def given_training(request: Request, target: object) -> object:
 
     if isinstance(target, Entry | Specimen | LibraryEntry) or inspect.isclass(target) or not callable(target):
         raise ValueError(f"`canaries` is for a training, a function of (included, rng): {request.target} is none")
-    _refuse_all_but(request, "a training", "canaries", "trainings", "global_random")
+    _refuse_all_but(request, "a training", "canaries", "trainings", "global_random", "reseed")
     return target
 
 

@@ -256,6 +256,12 @@ _TABLE = (
         "The target draws from np.random, random or unseeded generators: seed them for every run",
     ),
     _of_unusual(
+        "reseed",
+        _FLAG,
+        "flag",
+        "Audit the calibration of code that seeds itself: as --global-random, with fresh seeds",
+    ),
+    _of_unusual(
         "raising",
         {"enum": list(RAISING)},
         "choice",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ...errors import exclude, hinted, must_be_one_of, shown, takes_no
 from ...learners.checks import check_game
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, loss_range
+from ...mechanisms.global_random import FRESH_SEEDS
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
@@ -70,6 +71,7 @@ class Request:
     bits: bool = False
     os_random: bool = False
     global_random: bool = False
+    reseed: bool = False
     call_limit: float | None = None
     attributes: str | Sequence[str] | None = None
     score: str | None = None
@@ -164,6 +166,11 @@ class Request:
     def required_power(self) -> float | None:
         """The factor of too little noise that a survivor has to catch; None where none is measured."""
         return power_of(self.power, self.weaken)
+
+    @property
+    def seeding(self) -> bool | str:
+        """Whether global generators draw from the run's own, or "fresh seeds" where its own seeds do too."""
+        return FRESH_SEEDS if self.reseed else self.global_random
 
     @property
     def _stated(self) -> Measure | None:
@@ -284,7 +291,7 @@ class Request:
         words += [] if self.raising == "error" else _words_of(self, "raising")
         words += _words_of(self, "call_limit")
         words += _list_of(self, "attributes")
-        words += _words_of(self, "bits", "os_random", "global_random", "score", "python")
+        words += _words_of(self, "bits", "os_random", "global_random", "reseed", "score", "python")
         words += [*_list_of(self, "stub"), *_words_of(self, "power")]
         words += ["--weaken", self.weaken] if isinstance(self.weaken, str) else []
         if self.pair is not None:
@@ -302,7 +309,7 @@ class Request:
             words += option_words(self.measure) if self.measure is not None else []
             words += _words_of(self, "epsilon", "delta")
         else:
-            words += [*_words_of(self, "canaries", "trainings", "global_random"), *_list_of(self, "stub")]
+            words += [*_words_of(self, "canaries", "trainings", "global_random", "reseed"), *_list_of(self, "stub")]
         return [*words, "--seed", str(self.budget.seed), *_words_of(self.budget, "confidence")]
 
 

@@ -159,7 +159,7 @@ class Task(Request):
             self.target,
             self.python,
             {name: literal(value) for name, value in self.parameters.items()},
-            global_random=self.global_random,
+            seeding=self.seeding,
             outcomes=self.raising == "outcome",
             call_limit=self.call_limit,
             stubs=names_in(self.stub),
@@ -179,7 +179,7 @@ class Task(Request):
         )
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
         arms = arms_of(target, self.arms, self._arms_given() if self.arms is None else None)
-        drawn = {"global_random": self.global_random, "os_random": self.os_random}
+        drawn = {"global_random": self.seeding, "os_random": self.os_random}
         game: dict[str, Any] = {"arms": arms, "rounds": rounds, **drawn, **own}
         learner = as_learner(target, **game)
         arms_of(learner, self.arms)  # raises where a function makes a learner of its own arms
@@ -326,7 +326,7 @@ class Task(Request):
 
     def _refuse_own(self) -> None:
         """Raise ValueError for options of code that a user wrote."""
-        for option in ("global_random", "os_random"):
+        for option in ("global_random", "reseed", "os_random"):
             if getattr(self, option):
                 raise not_own(option, self.target)
         if self.raising is not None:
@@ -461,7 +461,7 @@ class Prepared:
             from ..canaries.training_audit import audit_training
 
             task = self.task
-            how: Any = {"canaries": task.canaries, "trainings": task.trainings, "global_random": task.global_random}
+            how: Any = {"canaries": task.canaries, "trainings": task.trainings, "global_random": task.seeding}
             how["power"] = task.required_power
             return audit_training(self.target, self.claim, task.budget, execution, **how)
         from ..pipeline.audited import audited
@@ -486,7 +486,7 @@ class Prepared:
 
             return read_losses, Given(rounds=self.rounds, pairs=self.pairs, **power)
         elsewhere = task.python is not None  # where a process of its own seeds what is global
-        drawn: dict[str, Any] = {"os_random": task.os_random, "global_random": task.global_random and not elsewhere}
+        drawn: dict[str, Any] = {"os_random": task.os_random, "global_random": False if elsewhere else task.seeding}
         read: dict[str, Any] = {"bits": task.bits, "call_limit": task.call_limit, "attributes": task.attributes}
         read["score"] = None if task.score is None else score_function(task.score)
         from ..pipeline.given_data import read_data
@@ -538,7 +538,7 @@ class Prepared:
             from ..play.attributes import WithAttributes
 
             read = WithAttributes(read, self.task.attributes)
-        read = OnGlobals(read) if self.task.global_random and self.is_mechanism else read
+        read = OnGlobals(read, self.task.seeding) if self.task.seeding and self.is_mechanism else read
         if self.claim.raising == "outcome" and self.is_mechanism:
             from ..play.raising import Outcomes
 

@@ -89,8 +89,10 @@ class InOtherPython:
         FILE.py:NAME or PACKAGE.MODULE:NAME.
     settings : str
         Keyword arguments of every call, as JSON.
-    global_random, outcomes : bool
-        Whether it draws from global generators; whether its exceptions are outcomes.
+    seeding : bool or "fresh seeds"
+        Whether it draws from global generators, and its own seeds are fresh.
+    outcomes : bool
+        Whether its exceptions are outcomes.
     call_limit : float, optional
         Seconds that a call may take.
     stubs : tuple of str
@@ -102,7 +104,7 @@ class InOtherPython:
     python: str
     target: str
     settings: str = "{}"
-    global_random: bool = False
+    seeding: bool | str = False
     outcomes: bool = False
     call_limit: float | None = None
     stubs: tuple[str, ...] = ()
@@ -198,7 +200,7 @@ class InOtherPython:
             "place": str(Path(place).resolve()) if is_file else place,
             "name": name,
             "settings": json.loads(self.settings),
-            **{option: getattr(self, option) for option in ("global_random", "outcomes", "call_limit", "stubs")},
+            **{option: getattr(self, option) for option in ("seeding", "outcomes", "call_limit", "stubs")},
             **files,
         }
         try:

@@ -11,7 +11,8 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from ...learners.blame import name_of
-from ...mechanisms.global_random import drawn_from
+from ...mechanisms.constant_seeds import drawn_reseeded
+from ...mechanisms.global_random import FRESH_SEEDS, drawn_from
 from ..encoding.places import as_text
 from ..statistics.events import Counts
 from .mechanism_runs import Sample
@@ -34,14 +35,22 @@ class CalledOneByOne:
 class OnGlobals(CalledOneByOne):
     """A mechanism that draws from `np.random`, `random` or unseeded generators, on the generator of each call.
 
-    It is `mechanism(data)`, or `mechanism(data, rng)` as any other.
+    It is `mechanism(data)`, or `mechanism(data, rng)` as any other. Its own seeds are fresh in each run if `seeding`
+    says so.
     """
 
     option = "global_random"
 
+    def __init__(self, mechanism: Callable[..., object], seeding: bool | str = True) -> None:
+        super().__init__(mechanism)
+        self.seeding = seeding
+
     def __call__(self, data: object, rng: np.random.Generator) -> object:
         """Answer once."""
-        return drawn_from(rng, self.mechanism, data, *([] if self.alone else [rng]))
+        arguments = [data] if self.alone else [data, rng]
+        if self.seeding == FRESH_SEEDS:
+            return drawn_reseeded(self.mechanism, rng, self.mechanism, *arguments)
+        return drawn_from(rng, self.mechanism, *arguments)
 
 
 class Unseeded(CalledOneByOne):

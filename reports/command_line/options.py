@@ -179,7 +179,7 @@ def several(*names: str) -> Callable[..., Any]:
 SETTING = several("arms", "losses", "set")
 GAME = options(option("rounds"), SETTING)
 NEIGHBOURS = option("neighbours")
-CALLED = several("os_random", "global_random", "attributes", "python", "stub")
+CALLED = several("os_random", "global_random", "reseed", "attributes", "python", "stub")
 INPUTS = options(several("left", "right", "inputs", "bits", "call_limit", "raising", "score"), CALLED)
 SURFACE = options(option("surface"), NEIGHBOURS)
 CLAIMED = several("epsilon", "delta")

@@ -110,6 +110,7 @@ def setting(claim: ClaimRecord) -> str:
     """Return what tells a claim from its siblings, in a few words."""
     measure = measure_of(claim)
     kind = KINDS.get(str(measure.get("kind")))
+    seeds = "with fresh seeds" if claim.get("reseed") else ""
     delta = "" if is_epsilon(measure) else "total variation" if kind is None else kind.short
     if measure.get("delta") and is_epsilon(measure):
         delta = f"δ\u00a0=\u00a0{number_text(measure['delta'])}"
@@ -117,7 +118,7 @@ def setting(claim: ClaimRecord) -> str:
         delta = f"Rényi DP of order {number_text(measure['order'])}"
     if is_mechanism(claim):
         relation = str(claim["neighbours"]) if relation_words(claim) else ""
-        return ", ".join(word for word in (kind_words(claim), relation, delta) if word)
+        return ", ".join(word for word in (kind_words(claim), relation, delta, seeds) if word)
     view = VIEWS.get(claim.get("surface") or "actions")
     words = [
         {"as_published": "as published", None: ""}.get(claim.get("calibration"), str(claim.get("calibration"))),
@@ -128,6 +129,7 @@ def setting(claim: ClaimRecord) -> str:
         "" if claim.get("neighbours", "replace") == "replace" else str(claim["neighbours"]),
         f"T\u00a0=\u00a0{claim['rounds']}" if claim.get("rounds") else "",
         delta,
+        seeds,
     ]
     return ", ".join(word for word in words if word)
 

@@ -60,7 +60,8 @@ def confidence_percent(confidence: float) -> str:
 
 def answer(claim: ClaimRecord) -> str:
     """Return line 1 behind its verdict: the target, its claim, and the bound or why there is none."""
-    words = f"{visible_line(claim['name'])}: claimed {claimed_words(measure_of(claim))}; {finding(claim)}"
+    name = visible_line(claim["name"]) + ", with fresh seeds" * bool(claim.get("reseed"))
+    words = f"{name}: claimed {claimed_words(measure_of(claim))}; {finding(claim)}"
     return words + _evidence_above(claim)
 
 

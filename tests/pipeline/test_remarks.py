@@ -115,7 +115,7 @@ def test_a_falsified_result_says_it_and_a_sound_one_says_nothing():
 
 #: The remark on code that seeds itself, in a line of this file.
 LINE = "LINE"
-SEEDED = "it seeds itself with {} (LINE): what it draws from that seed is the same in every run"
+SEEDED = "it seeds itself with {} (LINE): the noise from that seed is the same in every run"
 default_rng = np.random.default_rng
 
 

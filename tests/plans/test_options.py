@@ -36,7 +36,7 @@ def test_keywords_of_falsify_are_options_with_the_same_defaults(function):
         name: value for name, value in said.items() if value is not None
     }
     both = inspect.signature(falsify).parameters.keys() | inspect.signature(falsify_mechanism).parameters.keys()
-    unsaid = {"jobs": 1, "shrink": True, "bits": False, "os_random": False, "global_random": False}
+    unsaid = {"jobs": 1, "shrink": True, "bits": False, "os_random": False, "global_random": False, "reseed": False}
     assert {name: keywords[name] for name in said if said[name] is None} == {
         name: unsaid.get(name) for name in said if said[name] is None
     }

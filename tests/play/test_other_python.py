@@ -21,6 +21,7 @@ from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms import worker
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.faults import Fault
+from overclaim.mechanisms.global_random import FRESH_SEEDS
 from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.command_line import refused
 
@@ -115,7 +116,7 @@ def test_what_is_sent_is_python_3_8():
 
 def test_the_same_draws_give_the_same_outputs(folder):
     for name, here in (("noisy", own("noisy")), ("on_globals", OnGlobals(own("on_globals")))):
-        there = named(name, global_random=name == "on_globals")
+        there = named(name, seeding=name == "on_globals")
         ours, theirs = (run_block(mechanism, PAIR, Draws(1, 2, 3), 20) for mechanism in (here, there))
         assert repr(ours.outputs) == repr(theirs.outputs)
         assert np.array_equal(ours.left, theirs.left)
@@ -268,3 +269,17 @@ def test_a_pipe_that_it_opens_there_is_not_waited_for(folder):
     with collected() as reads:
         assert outputs_of(mechanism_of("pipes.py:count", sys.executable, {}), [1], Draws(3), 1) == [1.0]
     assert "pipe" not in {Path(path).name for path in reads.hashes}
+
+
+def test_code_that_seeds_itself_is_played_with_fresh_seeds_there(folder):
+    """The same draws as here: `drawn_reseeded` is sent along."""
+    (folder / "seeded.py").write_text(
+        "import numpy as np\nheld = np.random.default_rng(1)\n"
+        "def count(data):\n    return len(data) + held.laplace() + np.random.RandomState(5).laplace()\n"
+    )
+    there = mechanism_of("seeded.py:count", sys.executable, {}, seeding=FRESH_SEEDS)
+    outputs = outputs_of(there, [1], Draws(3), 6)
+    space = {}
+    exec((folder / "seeded.py").read_text(), space)
+    assert outputs == outputs_of(OnGlobals(space["count"], FRESH_SEEDS), [1], Draws(3), 6)
+    assert len({*outputs}) == 6
