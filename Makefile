@@ -108,6 +108,8 @@ libraries: $(LIBRARIES)/ready
 	@$(LIBRARIES)/bin/python -m pytest -q tests/test_docs.py -k tutorial-
 	@echo 'libraries: claims from a configuration, and a training, where dp_accounting and jax_privacy are installed'
 	@$(LIBRARIES)/bin/python -m pytest -q tests/mechanisms/test_dp_sgd.py tests/statistics/test_trainings.py -k 'gaussian or poisson or accountant or jax'
+	@echo 'libraries: faults reproduced without overclaim'
+	@$(LIBRARIES)/bin/python -m pytest -q tests/reports/test_disclosure.py
 	@echo 'libraries: what other libraries claim; record and report go to out/libraries/'
 	@$(LIBRARIES)/bin/overclaim run --libraries --out out/libraries
 

@@ -591,6 +591,7 @@ class ClaimRecord(TracesJson, total=False):
     false: Annotated[str | None, Default(None)]
     answer: Annotated[str | None, Default(None)]
     repair: Annotated[str | None, Default(None)]
+    undisclosed: bool
     note: Annotated[Maybe[str], Default("")]
     where: PlaceJson | None
     claimed_in: Annotated[Maybe[str], Default("")]

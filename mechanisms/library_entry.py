@@ -127,6 +127,8 @@ class Finding:
     repair : str
     upstream : str
         What their tracker says: an address, or that nothing was found.
+    disclosed : str
+        The date on which the fault was in public, or told to the authors; until then it stands in no register.
     certified : bool
         Whether an audit has falsified the claim; else it was only read in the source.
     reading : bool
@@ -137,6 +139,7 @@ class Finding:
     answer: str
     repair: str
     upstream: str
+    disclosed: str = ""
     certified: bool = True
     reading: bool = False
 
@@ -237,7 +240,13 @@ class LibraryEntry:
         answer = "" if finding is None else f"{finding.answer} Upstream: {finding.upstream}"
         false, repair = ("", "") if finding is None else (finding.false, finding.repair)
         return Statement(
-            source=self.source, text=self.quotation, where=self.where, false=false, answer=answer, repair=repair
+            source=self.source,
+            text=self.quotation,
+            where=self.where,
+            false=false,
+            answer=answer,
+            repair=repair,
+            undisclosed=finding is not None and not finding.disclosed,
         )
 
 

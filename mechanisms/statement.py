@@ -23,6 +23,8 @@ class Statement:
         What its authors could answer.
     repair : str
         What would make it true.
+    undisclosed : bool
+        Whether it is false of published software, and the authors were not told so yet.
     """
 
     source: str
@@ -31,6 +33,7 @@ class Statement:
     false: str = ""
     answer: str = ""
     repair: str = ""
+    undisclosed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("source", "text", "where"):

@@ -242,6 +242,7 @@ def standing_of(prepared: Prepared) -> ClaimRecord:
         "false": (said.false if said else "") or None,
         "answer": (said.answer if said else "") or None,
         "repair": (said.repair if said else "") or None,
+        **({"undisclosed": True} if said and said.undisclosed else {}),
     }
 
 

@@ -96,6 +96,7 @@ _THRESHOLD = Finding(
     answer="Both docstrings are right by themselves, as the issue says; for floats the threshold has probability 0.",
     repair="release counts above the threshold alone, or count the tail from the threshold on",
     upstream="https://github.com/opendp/opendp/issues/2922, open",
+    disclosed="2026-09-18",
 )
 
 

@@ -17,12 +17,13 @@ from .options import FILE
 def register(record_files: tuple[Path, ...], out: Path) -> None:
     """Write a register of audited claims: one page and one badge for each claim, and an index to filter.
 
-    A claim's address depends on its question alone. Of several audits of one claim the newest is shown.
+    A claim's address depends on its question alone. Of several audits of one claim the newest is shown. A fault of
+    a library that its authors were not told of is left out.
     """
     from ...audit.plans.paths import check_folder
     from ..consistency import check_consistent
     from ..record import read_record
-    from ..register.site import newest_audits, write_site
+    from ..register.site import is_publishable, newest_audits, write_site
 
     check_folder(out, "index.html", "filter.js", read={})
     records = []
@@ -30,5 +31,9 @@ def register(record_files: tuple[Path, ...], out: Path) -> None:
         record = read_record(file)
         check_consistent(record, str(file))
         records.append(record)
-    count = write_site(newest_audits(records), out)
+    audits = newest_audits(records)
+    shown = [audit for audit in audits if is_publishable(audit.claim)]
+    count = write_site(shown, out)
+    if hidden := len(audits) - len(shown):
+        say(f"left out {hidden} that {'are' if hidden > 1 else 'is'} false and not disclosed to the authors yet")
     say(f"wrote {out / 'index.html'}: {count} claim{'s' * (count != 1)}")

@@ -62,6 +62,11 @@ def newest_audits(records: Iterable[RunRecord]) -> list[Audit]:
     return [by_address[address] for address in sorted(by_address)]
 
 
+def is_publishable(claim: ClaimRecord) -> bool:
+    """Tell whether a register may show a claim: a fault of published software only after its authors were told."""
+    return not (claim.get("undisclosed") and verdict_of(claim) in ("FALSIFIED", "BYPASS"))
+
+
 def write_site(audits: Iterable[Audit], folder: Path) -> int:
     """Write the pages of a register into a folder; return how many claims it has."""
     rows = [_row(audit) for audit in audits]

@@ -111,6 +111,7 @@ _LINEAR = Finding(
     answer="A slip, which the tracker knows; without an intercept it is harmless for bounds that are symmetric around 0.",
     repair="take the larger of |bounds_X[0][i]| and |bounds_X[1][i]|",
     upstream=f"{TRACKER}/104 and {TRACKER}/105, open, with a patch in /110",
+    disclosed="2025-09-20",
 )
 _LOGISTIC = Finding(
     false="the second derivative of the objective is bounded by 0.25 times the square of the data's norm, and the noise "
