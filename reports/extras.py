@@ -95,6 +95,20 @@ def traces_of(prepared: Prepared, result: Result) -> ClaimRecord:
     return cast(ClaimRecord, traces)
 
 
+def cause_of(target: object, result: Result) -> ClaimRecord:
+    """Return what traces of a falsified pair say, of a target alone; nothing where rounds or scores were audited."""
+    from ..audit.play.pairs import Pair
+    from ..audit.traces.summary import traced
+    from ..learners.scalar import as_learner
+
+    pair = result.pair
+    if isinstance(pair, Pair):
+        target = as_learner(target, arms=pair.arms, rounds=pair.rounds)
+    elif not isinstance(pair, DataPair) or result.canaries is not None:
+        return {}
+    return cast(ClaimRecord, traced(target, pair, result.claim, falsified=True, seed=result.seed))
+
+
 def exact_facts(epsilon: float | None) -> ClaimRecord:
     """Return the exact epsilon of the audited pair, or that it is infinite: JSON has no number for that."""
     value = None if epsilon is None else finite(epsilon)

@@ -390,6 +390,7 @@ class AuditedResult:
 
         from ..audit.play.learner_mechanism import RoundsPair
         from ..mechanisms.relations.relation import neighbours_words
+        from .extras import Extras, cause_of
         from .formats.claim_lines import claim_lines
         from .notebook import record_of
         from .reading import missing_words
@@ -400,6 +401,11 @@ class AuditedResult:
         record = record_of(self.result) | {"name": name, "replay": self.replay, "replayable": self.seeded}
         if isinstance(self.result.pair, RoundsPair):
             record |= {"mechanism": False, "relation": neighbours_words(self.result.claim.neighbours)}
+        elif self.result.verdict.value == "FALSIFIED" and not named:
+            extras = Extras([])
+            record = extras.noted(
+                {**record, **(extras.get("trace", lambda: cause_of(self.learner, self.result)) or {})}
+            )
         lines = [click.unstyle(claim_lines(record, python=True)), *map(visible, missing_words(record))]
         return "\n".join(lines)
 

@@ -144,7 +144,7 @@ _TABLE = (
         "Claimed delta [default: 0]",
         "NUMBER",
     ),
-    _of_claim("gdp", _POSITIVE, "float", "Claimed mu of Gaussian DP, in place of an epsilon", "MU", rare=True),
+    _of_claim("gdp", _POSITIVE, "float", "Claimed mu of Gaussian DP, in place of an epsilon", "MU"),
     _of_claim("zcdp", _POSITIVE, "float", "Claimed rho of zero-concentrated DP", "RHO", rare=True),
     _of_claim("rdp", {"type": "array"}, "rdp", "Claimed Rényi DP of one order", "ORDER:EPSILON", rare=True),
     _of_claim(
@@ -156,7 +156,6 @@ _TABLE = (
         "dp_sgd",
         "Claim what dp_accounting computes: noise_multiplier=1.1,sampling=poisson:0.01,steps=1000,...",
         "NAME=VALUE,...",
-        rare=True,
     ),
     _of_game("rounds", _COUNT, "int", "Rounds that are played [default: 8]", "N"),
     _of_game("arms", _COUNT, "int", "Arms, experts or coordinates [default: 2]", "N"),
@@ -194,7 +193,7 @@ _TABLE = (
         marker="'budget' or 'early'",
     ),
     _of_budget("seed", _SEED, "range", "[default: 0]", "N", 0, AT_TOP, marker="a whole number of at least 0"),
-    Option("protects", _NAME, help="Whom the claims protect, as the report says it", plan=AT_TOP),
+    Option("protects", _NAME, help="Whom the claims protect, in your words", plan=AT_TOP),
     Option("alpha", _PROBABILITY, help="Chance that any true claim is called false [default: 0.01]", plan=AT_TOP),
     _of_claim(
         "confidence",
@@ -312,7 +311,7 @@ _TABLE = (
         "independent: each score has a training of its own; one-run: canaries shared one",
         "DESIGN",
     ),
-    _of_unusual(
+    _of_inputs(
         "canaries",
         _COUNT,
         "range",

@@ -34,7 +34,7 @@ EXAMPLE = """\
 
 seed = 0        # the same seed gives the same record, on any number of processors
 alpha = 0.01    # chance that any true claim of this report is called false (Holm across the claims)
-# protects = "one click of one reader"   # whom the claims protect: the report says it in these words
+protects = "one round of one learner"   # whom the claims protect, in your words: the report repeats them
 
 # One table for each claim. Only `target` is required, and `epsilon` for a learner of your own.
 [[claims]]

@@ -164,7 +164,8 @@ def check(
         warn_of_few(prepared)
         where = Execution(jobs or cores(), progress=True, cluster=cluster_of(workers, scheduler))
         result = prepared.audit(where, shrink=shrink is not False)
-        record = claim_record(prepared, result, with_trace=trace)
+        own_and_false = ":" in task.target and result.verdict.value == "FALSIFIED"
+        record = claim_record(prepared, result, with_trace=trace or own_and_false)
         write_plot(plot, record)
         if shrink:
             from ...audit.plans.shrink import shrink_task

@@ -182,10 +182,12 @@ def _block(title: str, items: Iterable[Sequence[str]]) -> str:
 
 
 def _unexpected(claim: ClaimRecord, name: str) -> Iterable[str]:
-    """Yield what was not expected, the simplest counterexample, and the command that shows it again."""
+    """Yield what was not expected, its cause, the simplest counterexample, and the command that shows it again."""
     why = f" ({reason})" if (reason := reason_of(claim)) else ""
     due = f"but the plan expects {due_verdict(claim)}" if claim.get("expected") else "and the plan does not expect it"
     yield f"{name}: {verdict_word(verdict_of(claim))}{why}, {due}"
+    if why := sentences.cause(claim):
+        yield f"cause: {visible_line(why)}"
     if small := sentences.simplest(claim):
         yield f"simplest: {visible_line(small)}"
     if claim.get("replay"):

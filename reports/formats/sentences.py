@@ -34,7 +34,7 @@ from ..reading import (
     verdict_of,
 )
 from ..sanitise import visible_line
-from ..upper_words import binding, binding_where, bypass_text, is_bounded
+from ..upper_words import binding, binding_where, bypass_text, is_bounded, trace_lines
 from .event_words import guess_shares, named_rates
 from .input_words import inputs_words, pair_words
 from .layout import Row
@@ -191,6 +191,8 @@ def cause(claim: ClaimRecord) -> str:
     if traced and traced["kind"] == "calls":
         return str(traced["text"])
     of_trace = traced["text"] if traced else f"NOT TRACED: {untraced}" if untraced else ""
+    if not of_trace and claim.get("trace_result"):
+        of_trace = f"the trace names no line: {trace_lines(claim)[0]}"
     return str(claim.get("false") or "; ".join(remark_lines(claim)) or of_trace)
 
 
@@ -386,8 +388,7 @@ def next_step(claim: ClaimRecord) -> str:
     if verdict == "FALSIFIED":
         if claim.get("replayable") is False:
             return "each repetition has other counts: no seed sets the target's random numbers"
-        own = ":" in claim["name"] and not cause(claim)
-        return "--trace names the line of code and the noise that it needs" if own else ""
+        return ""
     if reason == TOO_FEW:
         enough = enough_runs(claim)
         given = "--left and --right" if is_mechanism(claim) else "--pair"

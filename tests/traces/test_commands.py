@@ -263,7 +263,9 @@ def test_a_falsified_claim_has_its_cause_and_sarif_its_line(tmp_path, monkeypatc
     (result,) = json.loads(sarif({**record, "created": "", "findings": []}))["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
     assert "too little noise in call 1" in result["message"]["text"]
-    assert "cause" not in json.loads(run("check", *words, "--json", code=1))
+    told = run("check", *words, code=1)  # the answer names line and need, unasked
+    assert f"Cause       {claim['cause']['text']}" in " ".join(told.split("\n")).replace("            ", "")
+    assert "Next" not in told
 
 
 BOUNDED = {
