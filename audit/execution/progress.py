@@ -19,16 +19,16 @@ Result = TypeVar("Result")
 
 #: The share of all expected seconds that counts as if it had been seen to be right.
 PRIOR = 0.05
-#: Seconds between two drawings.
-PAUSE = 0.1
+#: Seconds between two drawings, and before the first of what Python asked for.
+PAUSE, DELAY = 0.1, 2.0
 #: Erases the line from the cursor on.
 _ERASE = "\r\x1b[K"
 
 
 def is_shown() -> bool:
-    """Return whether stderr is a terminal: somebody watches."""
+    """Return whether stderr is a terminal, or a notebook's: somebody watches."""
     try:
-        return sys.stderr is not None and sys.stderr.isatty()
+        return sys.stderr is not None and (sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"))
     except ValueError:  # it is closed
         return False
 
@@ -45,23 +45,25 @@ class Line:
     is_drawn: bool = False
     text: str = ""
     last: float = -math.inf
+    start: float = -math.inf
 
     def draw(self, share: float | None = None, left: float | None = None) -> None:
         """Draw the stages, with a bar and the time left where these are known."""
-        if not self.on or not is_shown():
+        if not self.on or time.monotonic() < self.start or not is_shown():
             return
         text = _text(", ".join(stage for stage in self.stages if stage), share, left)
         if text == self.text:
             return
-        self.text = text
         columns = shutil.get_terminal_size().columns
-        self._write(_ERASE + text[: columns - 1])
+        self._write(_ERASE + text.ljust(len(self.text) * (not sys.stderr.isatty()))[: columns - 1])
+        self.text = text
         self.is_drawn = True
 
     def erase(self) -> None:
         """Leave the terminal's line empty, for what is printed next."""
         if self.is_drawn and is_shown():
-            self._write(_ERASE)
+            blanks = "" if sys.stderr.isatty() else "\r" + " " * len(self.text)  # a notebook knows no escape codes
+            self._write(blanks + _ERASE)
         self.is_drawn, self.text = False, ""
 
     def say(self, text: str) -> None:
@@ -84,9 +86,9 @@ class Line:
 LINE = Line()
 
 
-def begin() -> None:
-    """Show the line from now on: a command begins, or somebody has asked for it."""
-    LINE.on, LINE.last, LINE.stages = True, -math.inf, []
+def begin(delay: float = 0.0) -> None:
+    """Show the line from now on, or after some seconds: a command begins, or an audit from Python."""
+    LINE.on, LINE.last, LINE.stages, LINE.start = True, -math.inf, [], time.monotonic() + delay
 
 
 def inside(stages: Sequence[str], task: Callable[[Item], Result], item: Item) -> Result:

@@ -11,7 +11,7 @@ from ..attacks.outputs.own_score import ScoreFunction
 from ..canaries.training_audit import Training, audit_training
 from ..execution.cluster import Cluster
 from ..execution.execution import Budget, Execution, Memory
-from ..execution.progress import begin
+from ..execution.progress import DELAY, begin
 from ..play.pairs import Pair
 from ..verdicts.blind_spot import power_of
 from ..verdicts.verdict import Result
@@ -48,7 +48,7 @@ def falsify(
     power: float | str | None = None,
     shrink: bool = True,
     jobs: int = 1,
-    progress: bool = False,
+    progress: bool = True,
     memory: Memory | None = None,
     cluster: Cluster | None = None,
 ) -> Result:
@@ -132,7 +132,7 @@ def falsify(
     jobs : int
         Processes. The result does not depend on it.
     progress : bool
-        Show a progress bar on stderr.
+        Show a progress bar on stderr after two seconds, where that is a terminal or a notebook's.
     memory : Memory, optional
         Finished blocks of the same audit are taken from it, and new ones kept in it. It does not change the result.
     cluster : Cluster, optional
@@ -175,7 +175,7 @@ def falsify(
     given = Given(**game, **worlds, **drawn, **read, weaken=weaken, power=tested, shrink=shrink)
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster)
     if progress:
-        begin()
+        begin(DELAY)
     if canaries is not None:
         refuse(target, "training", given)
         many: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "global_random": drawn["global_random"]}

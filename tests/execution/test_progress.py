@@ -136,3 +136,26 @@ def test_an_old_terminal_gets_plain_characters(monkeypatch):
     screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stderr", screen)
     assert progress._text("counting", 0.5, 3661) == "counting  ======------  50%  1:01:01 left"
+
+
+class _Notebook(io.StringIO):
+    """What ipykernel puts in the place of stderr."""
+
+
+_Notebook.__module__ = "ipykernel.iostream"
+
+
+@pytest.mark.parametrize("stream", [_Terminal, _Notebook, io.StringIO])
+def test_python_shows_its_line_after_two_seconds_and_leaves_none(monkeypatch, stream):
+    monkeypatch.setattr(progress, "LINE", line := progress.Line())
+    monkeypatch.setattr(sys, "stderr", shown := stream())
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    progress.begin(progress.DELAY)
+    with progress.stage("training the attack"):
+        assert shown.getvalue() == ""
+        now[0] += progress.DELAY
+        line.draw(0.5)
+        assert ("training the attack" in shown.getvalue()) == (stream is not io.StringIO)
+    left = shown.getvalue().replace("\x1b[K", "").rpartition("\r")[2]
+    assert left.strip() == ""
