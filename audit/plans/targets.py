@@ -141,7 +141,7 @@ def score_function(text: str) -> Callable[..., float]:
 
 def _load_file(path: Path) -> ModuleType:
     if not exists(path, "cannot read the target's file"):
-        where = "" if path.is_absolute() else ", looked for from the folder that overclaim was started in"
+        where = "" if path.is_absolute() else " in the folder that you run overclaim in"
         raise ValueError(f"there is no file {str(path)!r}{where}")
     if not path.is_file():
         raise ValueError(f"the target's file {str(path)!r} is no regular file")

@@ -107,7 +107,7 @@ class Pair:
         object.__setattr__(self, "right", _world(right, "right"))
         shapes = [np.shape(w) if isinstance(w, np.ndarray) else (len(w),) for w in (self.left, self.right)]
         if shapes[0] != shapes[1]:
-            raise ValueError(f"both worlds must have the same shape, got {shapes[0]} and {shapes[1]}")
+            raise ValueError(f"both inputs must have the same shape, got {shapes[0]} and {shapes[1]}")
         if len(self._lengths) > 1:
             raise ValueError(
                 f"all losses of a pair must be of one length, got {' and '.join(map(str, self._lengths))}"

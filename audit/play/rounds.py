@@ -288,7 +288,7 @@ class RoundRelation:
     def check(self, left: Sequence[Round], right: Sequence[Round]) -> None:
         """Raise ValueError unless two sequences are neighbours."""
         if len(left) != len(right):
-            raise ValueError(f"both worlds must have as many rounds, got {len(left)} and {len(right)}")
+            raise ValueError(f"both inputs must have as many rounds, got {len(left)} and {len(right)}")
         worlds = canonical(left), canonical(right)
         if fault := self._kept_fault(*worlds) or self.relation.on_rounds().fault(*worlds):
             raise ValueError(f"the two worlds are no neighbours by {self.name}: {fault}")
@@ -306,7 +306,7 @@ class RoundRelation:
         if not pairs:
             return "no round differs"
         if any(record.get("user") != other.get("user") for record, other in pairs):
-            return "a round has another user in the other world"
+            return "a round has another user in the other input"
         if any(("context" in record) != ("context" in other) for record, other in pairs):
             return "a round has a context in one world alone"
         for part in ("context", "arms") if self.relation.losses_alone else ():
@@ -333,7 +333,7 @@ def check_differing(left: Sequence[Round], right: Sequence[Round]) -> None:
     """Raise ValueError where the losses of a round that differs are drawn: they must be said."""
     for t, (first, second) in enumerate(zip(left, right, strict=False)):
         if key_of(first) != key_of(second) and (is_drawn(first) or is_drawn(second)):
-            raise ValueError(f"the losses of round {t + 1}, in which the worlds differ, must be given, and not drawn")
+            raise ValueError(f"the losses of round {t + 1}, in which the inputs differ, must be given, and not drawn")
 
 
 def shows_nothing(left: object, right: object) -> bool:

@@ -129,7 +129,7 @@ class Checked(Space):
         left, right = (self.game.read(side) for side in (candidate.left, candidate.right))
         check_differing(left, right)
         if len(left) != len(right):
-            raise ValueError(f"both worlds must have as many rounds, the inputs have {len(left)} and {len(right)}")
+            raise ValueError(f"both inputs must have as many rounds, the inputs have {len(left)} and {len(right)}")
         if self.relation is not None:
             self.relation.check(left, right)
         return replace(candidate, left=left, right=right)

@@ -275,7 +275,7 @@ def traces(target: Any, pair: Any, *, seed: int = 0, view: View = ACTIONS, first
     )
     if not any(replay.watched for replay in recorded) and not is_ours_inside(target):
         leak = next((replay.leak for replay in recorded if replay.leak), None)
-        difference = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
+        difference = f"; with the same random numbers on both inputs its {leak.what} differs" if leak else ""
         remedy = (
             "overclaim.testing.laplace(value, scale, rng) or gaussian, or as value + rng.laplace(0, scale)"
             if is_scalar

@@ -79,7 +79,11 @@ def detail_rows(claim: ClaimRecord) -> list[Row]:
         ("Detectable", _detectable(claim)),
         ("Power test", _power_test(claim)),
         *(("Power test", line) for line in _sites(claim)),
-        *(("Trace", line) for line in trace_lines(claim) if "rests on: " not in line),
+        *(
+            ("Trace", line)
+            for line in trace_lines(claim)
+            if not line.startswith("cause: ") and "rests on: " not in line
+        ),
         *(("Assumes", line) for line in claim.get("upper_rests_on") or ()),
         ("Search", _search(claim)),
         ("Simplest", _simplest(claim)),

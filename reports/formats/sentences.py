@@ -444,7 +444,7 @@ def canaries(claim: ClaimRecord) -> str:
     if not scores:
         return ""
     words = f"{canaries_words(claim['design'], scores)}, {scores['inserted']:,} of them included"
-    half = "; each canary has a coin of its own: a random half is not that"
+    half = "; each canary has a coin of its own, and choosing a random half does not count"
     return words + half * is_half(claim["design"], scores)
 
 

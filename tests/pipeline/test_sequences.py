@@ -206,7 +206,7 @@ PAIRS_OF_TWO = st.just((FIRST, SECOND))
     [
         (st.just((FIRST, FIRST)), {}, "the strategy of inputs draws equal worlds"),
         (PAIRS_OF_TWO, {}, "the two worlds are no neighbours by replace: they differ in rounds 1, 2"),
-        (st.just((FIRST, FIRST[:1])), {}, "both worlds must have as many rounds, the inputs have 2 and 1"),
+        (st.just((FIRST, FIRST[:1])), {}, "both inputs must have as many rounds, the inputs have 2 and 1"),
         (neighbours(st.just(FIRST)), {}, "replace makes no two inputs that differ before the last loss of what"),
         (neighbours(SEQUENCES, lambda rounds: [rounds[:1]]), {}, "as many rounds"),
         (

@@ -267,7 +267,7 @@ def test_neighbours_have_an_american_name_that_no_page_shows():
     ("target", "message"),
     [
         ("agarwal-singh/ftrl-expert", "did you mean agarwal-singh/ftrl-experts"),
-        ("nowhere.py:Name", "there is no file 'nowhere.py', looked for from the folder that overclaim was started in"),
+        ("nowhere.py:Name", "there is no file 'nowhere.py' in the folder that you run overclaim in"),
         ("no_such_module:Name", "there is no module 'no_such_module' on Python's path: install it, or name"),
         ("math:pi", "math:pi is neither a learner nor a mechanism, it is of type float"),
         ("math:sinus", "math has no class or function 'sinus'\n  hint:  did you mean math:sin"),

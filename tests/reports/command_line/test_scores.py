@@ -119,7 +119,7 @@ def test_hints_on_scores_that_are_turned_and_on_a_random_half(files):
     np.save("half.npy", np.column_stack([-half + 0.1 * np.arange(400) / 400, half]))
     run = overclaim("scores", "half.npy", *ONE_RUN, "--epsilon", 1)
     said = " ".join(run.stdout.split())
-    assert "each canary has a coin of its own: a random half is not that" in said
+    assert "each canary has a coin of its own, and choosing a random half does not count" in said
     assert "audit the negated scores too, each at half of alpha (--confidence 0.995)" in said
 
 

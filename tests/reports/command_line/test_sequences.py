@@ -159,7 +159,7 @@ def few(monkeypatch):
             "got 'user:3'\n  hint:  other relations are for rounds",
         ),
         ([*TWO], "the two worlds are no neighbours by replace: they differ in rounds 1, 2"),
-        ([*TWO[:3], "[[0, 0]]"], "both worlds must have as many rounds, got 3 and 1"),
+        ([*TWO[:3], "[[0, 0]]"], "both inputs must have as many rounds, got 3 and 1"),
         ([*TWO[:2]], "needs two inputs, --left and --right: --right is missing"),
         ([*TWO[:3], "[[0, 2], [1, 0], [0, 0]]"], "loss of round 1 must lie in [0, 1] (unit), got 2"),
     ],
