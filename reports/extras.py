@@ -102,7 +102,7 @@ def cause_of(target: object, result: Result) -> ClaimRecord:
     from ..learners.scalar import as_learner
 
     pair = result.pair
-    if isinstance(pair, Pair):
+    if isinstance(pair, Pair) and pair.arms is not None:
         target = as_learner(target, arms=pair.arms, rounds=pair.rounds)
     elif not isinstance(pair, DataPair) or result.canaries is not None:
         return {}
