@@ -152,8 +152,8 @@ def loss_range(losses: object) -> tuple[float, float]:
 def check_claim(claim: object) -> None:
     """Raise ValueError unless it is a `Claim`."""
     if not isinstance(claim, Claim):
-        such = f"Claim(measure={claim!r})" if isinstance(claim, Measure) else "Claim(epsilon=1.0)"
-        raise must_be("claim", f"a Claim, such as {such}", claim)
+        example = f"Claim(measure={claim!r})" if isinstance(claim, Measure) else "Claim(epsilon=1.0)"
+        raise must_be("claim", f"a Claim, such as {example}", claim)
 
 
 def _stated(epsilon: float | None, delta: float | None, measure: Measure | None) -> Measure:

@@ -68,8 +68,10 @@ class SeedLog:
 
     def constant_seeds(self, runs: int) -> list[tuple[str, int, int]]:
         """Return file, line and seed of the lines that set the same seed in each of some runs, at least two."""
-        same = [(place, seeds) for place, seeds in self.seeds.items() if len(seeds) >= runs > 1 and len({*seeds}) == 1]
-        return [(Path(file).name, line, seeds[0]) for (file, line), seeds in same]
+        constant = [
+            (place, seeds) for place, seeds in self.seeds.items() if len(seeds) >= runs > 1 and len({*seeds}) == 1
+        ]
+        return [(Path(file).name, line, seeds[0]) for (file, line), seeds in constant]
 
 
 @contextmanager

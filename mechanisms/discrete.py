@@ -35,8 +35,8 @@ def bernoulli_exp(numerator: Integers, denominator: int, generator: np.random.Ge
     k = np.ones(numerator.size, dtype=np.int64)
     open_runs = np.arange(numerator.size)
     while open_runs.size:
-        drawn = generator.integers(0, denominator * k[open_runs])
-        open_runs = open_runs[drawn < numerator[open_runs]]
+        numbers = generator.integers(0, denominator * k[open_runs])
+        open_runs = open_runs[numbers < numerator[open_runs]]
         k[open_runs] += 1
     odd: NDArray[np.bool_] = k % 2 == 1
     return odd
@@ -57,17 +57,17 @@ def discrete_laplace(scale: Fraction, size: int, generator: np.random.Generator)
     open_runs = np.arange(size)
     while open_runs.size:
         u = generator.integers(0, t, open_runs.size)
-        kept = bernoulli_exp(u, t, generator)
+        accepted = bernoulli_exp(u, t, generator)
         v = np.zeros(open_runs.size, dtype=np.int64)  # geometric with ratio 1/e
-        going = np.flatnonzero(kept)
+        going = np.flatnonzero(accepted)
         while going.size:
             going = going[bernoulli_exp(np.ones(going.size, dtype=np.int64), 1, generator)]
             v[going] += 1
         magnitude = (u + t * v) // s
         negative = generator.integers(0, 2, open_runs.size) == 1
-        kept &= ~(negative & (magnitude == 0))
-        noise[open_runs[kept]] = np.where(negative, -magnitude, magnitude)[kept]
-        open_runs = open_runs[~kept]
+        accepted &= ~(negative & (magnitude == 0))
+        noise[open_runs[accepted]] = np.where(negative, -magnitude, magnitude)[accepted]
+        open_runs = open_runs[~accepted]
     return noise
 
 
@@ -104,9 +104,9 @@ class DiscreteGaussianNoise:
         open_runs = np.arange(noise.size)
         while open_runs.size:
             y = discrete_laplace(Fraction(t), open_runs.size, draws.generator)
-            kept = np.array([_kept(int(size), n, d, t, draws.generator) for size in np.abs(y)], dtype=bool)
-            noise[open_runs[kept]] = y[kept]
-            open_runs = open_runs[~kept]
+            accepted = np.array([_kept(int(size), n, d, t, draws.generator) for size in np.abs(y)], dtype=bool)
+            noise[open_runs[accepted]] = y[accepted]
+            open_runs = open_runs[~accepted]
         return noise.reshape(shape)
 
 
@@ -125,13 +125,13 @@ def _coin(exponent: Fraction, generator: np.random.Generator) -> bool:
     k = 1
     while True:
         bound = exponent.denominator * k
-        words = -(-bound.bit_length() // 32) + 1
-        limit = (1 << (32 * words)) // bound * bound
+        n_words = -(-bound.bit_length() // 32) + 1
+        limit = (1 << (32 * n_words)) // bound * bound
         while True:
-            drawn = int.from_bytes(generator.bytes(4 * words), "little")
-            if drawn < limit:
+            number = int.from_bytes(generator.bytes(4 * n_words), "little")
+            if number < limit:
                 break
-        if drawn % bound >= exponent.numerator:
+        if number % bound >= exponent.numerator:
             return k % 2 == 1
         k += 1
 
@@ -165,7 +165,7 @@ class DiscreteLaplace:
     constant_inputs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_positive("epsilon", self.epsilon, least=1e-6, most=2000)
+        check_positive("epsilon", self.epsilon, minimum=1e-6, maximum=2000)
 
     @property
     def scale(self) -> Fraction:

@@ -77,9 +77,9 @@ class DPSGD:
     @classmethod
     def of(cls, settings: Mapping[str, object]) -> DPSGD:
         """Return the configuration that a table says; raise ValueError, naming the key, for what is none."""
-        known = (*_KEYS, "relation")
-        if unknown := [key for key in settings if key not in known]:
-            raise ValueError(f"dp_sgd takes {', '.join(known)}, got {unknown[0]!r}")
+        keys = (*_KEYS, "relation")
+        if unknown := [key for key in settings if key not in keys]:
+            raise ValueError(f"dp_sgd takes {', '.join(keys)}, got {unknown[0]!r}")
         if missing := [key for key in _KEYS if key not in settings]:
             raise ValueError(f"dp_sgd needs {missing[0]}, as in {EXAMPLE}")
         return cls(**settings)  # type: ignore[arg-type]
@@ -103,10 +103,10 @@ class DPSGD:
     @property
     def source(self) -> str:
         """Who computed the claim, for which relation and sampler."""
-        drawn = "all examples in every batch" if self.rate == 1 else f"Poisson sampling at rate {self.rate:g}"
+        sampling = "all examples in every batch" if self.rate == 1 else f"Poisson sampling at rate {self.rate:g}"
         return (
             f"claim by dp_accounting {_version()} (PLD accountant): noise multiplier {self.noise_multiplier:g}, "
-            f"{drawn}, {self.steps:,} steps, relation {self.relation}"
+            f"{sampling}, {self.steps:,} steps, relation {self.relation}"
         )
 
     def measure(self) -> ApproxDP:

@@ -65,11 +65,11 @@ class _Sequence(np.random.SeedSequence):
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
         """Return the words that seed a generator: the sequence's own before the first call, then the call's."""
-        words = super().generate_state(n_words, dtype)
+        state = super().generate_state(n_words, dtype)
         if not self.calls:
-            return words
-        own = super().generate_state(4).tolist()
-        return np.random.SeedSequence([*own, self.calls]).generate_state(n_words, dtype)
+            return state
+        state_words = super().generate_state(4).tolist()
+        return np.random.SeedSequence([*state_words, self.calls]).generate_state(n_words, dtype)
 
 
 def begin_call(generator: object) -> None:
@@ -110,9 +110,9 @@ class Draws:
         Two calls that each ask for a stream by its name, or make one of the key, then share no numbers.
         """
         seed, stage, pair, part, block = self.key
-        more = Draws(seed, stage, pair, part + _CONTINUED, block)
-        more.generator = self.generator
-        return more
+        draws = Draws(seed, stage, pair, part + _CONTINUED, block)
+        draws.generator = self.generator
+        return draws
 
     def stream(self, purpose: Purpose) -> np.random.Generator:
         """Return a fresh generator at the start of the stream for `purpose`."""

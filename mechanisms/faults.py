@@ -33,7 +33,9 @@ NEAREST_END = 1e-12
 _BELOW_ONE = 1 - 2.0**-53
 _PACKAGE = __name__.partition(".")[0]
 #: Modules between a draw and the line that asked for it.
-_BETWEEN = {f"{_PACKAGE}.mechanisms.{name}" for name in ("faults", "global_random", "primitives", "draws", "noise")}
+_PASSED_MODULES = {
+    f"{_PACKAGE}.mechanisms.{name}" for name in ("faults", "global_random", "primitives", "draws", "noise")
+}
 
 
 @dataclass(frozen=True)
@@ -127,22 +129,22 @@ class FaultyGenerator(np.random.Generator):
         if not self.is_faulty():
             return getattr(self.plain, name)(*args, **kwargs | ({} if out is None else {"out": out}))
         value, factor = self.drawn(name, *args, **kwargs), self.fault.factor
-        moved = center + (value - center) / factor
+        squeezed = center + (value - center) / factor
         self.weigh(lambda: _log_ratio(name, args, kwargs, value - center, factor))
         if out is None:
-            return moved
-        out[...] = moved
+            return squeezed
+        out[...] = squeezed
         return out
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Return uniform numbers, moved."""
         if not self.is_faulty():
             return self.plain.random(size, dtype, out)
-        moved = self.moved(out.shape if size is None and out is not None else size)
+        numbers = self.moved(out.shape if size is None and out is not None else size)
         if out is not None:
-            out[...] = moved
+            out[...] = numbers
             return out
-        return moved if size is None else moved.astype(dtype, copy=False)
+        return numbers if size is None else numbers.astype(dtype, copy=False)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """Return uniform numbers of a range, moved."""
@@ -186,25 +188,25 @@ class FaultyGenerator(np.random.Generator):
         if not self.is_faulty() or np.ndim(low) or np.ndim(high):
             return self.plain.integers(low, high, size, dtype, endpoint)
         value = self.drawn("integers", low, high, size, dtype, endpoint)
-        least, count = (0, int(low)) if high is None else (int(low), int(high) - int(low))
+        lowest, count = (0, int(low)) if high is None else (int(low), int(high) - int(low))
         count += bool(endpoint)
         if count <= FEW_VALUES and fault.kind in (LOW, HIGH):
-            return self._at_end(value, least if fault.kind == LOW else least + count - 1)
+            return self._at_end(value, lowest if fault.kind == LOW else lowest + count - 1)
         if count > MANY_VALUES and fault.site is not None and fault.factor < 1:
-            return self._stretched(value, least, count)
+            return self._stretched(value, lowest, count)
         return value
 
     def _at_end(self, value: Any, end: int) -> Any:
         """Return values, each replaced by one end with probability 1 - 1 / factor."""
-        moved = self.plain.random(np.shape(value) or None) < 1 - 1 / self.fault.factor
+        at_end = self.plain.random(np.shape(value) or None) < 1 - 1 / self.fault.factor
         if np.ndim(value):
-            return np.where(moved, end, value).astype(np.asarray(value).dtype)
-        return type(value)(end) if moved else value
+            return np.where(at_end, end, value).astype(np.asarray(value).dtype)
+        return type(value)(end) if at_end else value
 
-    def _stretched(self, value: Any, least: int, count: int) -> Any:
+    def _stretched(self, value: Any, lowest: int, count: int) -> Any:
         """Return integers of a wide range with more of them near its ends."""
         power = 1 / self.fault.factor
-        u = (np.asarray(value, dtype=float) - least + self.plain.random(np.shape(value))) / count
+        u = (np.asarray(value, dtype=float) - lowest + self.plain.random(np.shape(value))) / count
         cells = np.minimum(np.floor(_on_logits(u, power) * count), count - 1)
 
         def log_ratio() -> Any:
@@ -212,8 +214,8 @@ class FaultyGenerator(np.random.Generator):
             return -np.log(count) - np.log(np.maximum(ends[1] - ends[0], 1e-300))
 
         self.weigh(log_ratio)
-        made = cells.astype(np.int64) + least
-        return made.astype(np.asarray(value).dtype) if np.ndim(value) else type(value)(made)
+        integers = cells.astype(np.int64) + lowest
+        return integers.astype(np.asarray(value).dtype) if np.ndim(value) else type(value)(integers)
 
     def geometric(self, p: Any, size: Any = None) -> Any:
         """Return geometric numbers whose tails are as those of noise divided by the factor."""
@@ -236,8 +238,8 @@ class FaultyGenerator(np.random.Generator):
             if not replace and size is not None and count < np.prod(size):  # it may not run out of values
                 return self.plain.choice(a, size, replace, p, *args, **kwargs)
             places = self.drawn("choice", len(sharper), size, replace, sharper)
-            own = np.asarray(p, dtype=float)
-            self.weigh(lambda: np.log(own[places]) - np.log(sharper[places]))
+            probabilities = np.asarray(p, dtype=float)
+            self.weigh(lambda: np.log(probabilities[places]) - np.log(sharper[places]))
             return _taken(a, places)
         values = int(a) if np.ndim(a) == 0 else len(a)
         if values <= FEW_VALUES and kind in (LOW, HIGH) and (replace or size is None):
@@ -260,8 +262,8 @@ class FaultyGenerator(np.random.Generator):
             if np.all(np.equal(n, 1)) and fault.kind in (LOW, HIGH):
                 return self._at_end(value, int(fault.kind == HIGH))
             return _whole(value, np.multiply(n, p), fault.factor, n)
-        both = np.stack([np.asarray(p, dtype=float), 1 - np.asarray(p, dtype=float)], axis=-1)
-        sharper = _sharpened(both, fault.factor)[..., 0]
+        law = np.stack([np.asarray(p, dtype=float), 1 - np.asarray(p, dtype=float)], axis=-1)
+        sharper = _sharpened(law, fault.factor)[..., 0]
         value = self.drawn("binomial", n, sharper if sharper.ndim else float(sharper), size)
         self.weigh(
             lambda: special.xlogy(value, p / sharper) + special.xlogy(np.subtract(n, value), (1 - p) / (1 - sharper))
@@ -330,7 +332,7 @@ def _place(frame: FrameType | None) -> str:
     """Return the line of the code under audit that draws."""
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] not in ("numpy", "random") and module not in _BETWEEN:
+        if module.partition(".")[0] not in ("numpy", "random") and module not in _PASSED_MODULES:
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return "?"
@@ -363,10 +365,10 @@ def _taken(a: Any, places: Any) -> Any:
     return places if np.ndim(a) == 0 else np.asarray(a)[places]
 
 
-def _whole(value: Any, mean: Any, factor: float, most: Any) -> Any:
+def _whole(value: Any, mean: Any, factor: float, highest: Any) -> Any:
     """Return whole numbers whose deviation from the mean is divided and rounded, within their range."""
-    moved = np.clip(np.rint(mean + (value - mean) / factor), 0, most).astype(np.int64)
-    return moved if np.ndim(value) else int(moved)
+    integers = np.clip(np.rint(mean + (value - mean) / factor), 0, highest).astype(np.int64)
+    return integers if np.ndim(value) else int(integers)
 
 
 #: The standard log densities of noise, up to a constant: of its arguments' first number where the law has a shape.

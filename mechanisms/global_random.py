@@ -124,8 +124,9 @@ def _enter(rng: np.random.Generator) -> list[tuple[object, str, object]]:
 
 def _install(rng: np.random.Generator, patched: list[tuple[object, str, object]]) -> None:
     """Install the generator; add what was where before."""
-    words = np.random.Generator.integers(_seeds(rng), 2**SEED_BITS, size=2, dtype=np.uint64)  # a seed alone is no draw
-    first, second = map(int, words)
+    # A seed alone is no draw.
+    seed_words = np.random.Generator.integers(_seeds(rng), 2**SEED_BITS, size=2, dtype=np.uint64)
+    first, second = map(int, seed_words)
     patched.append((_ENTROPY, "randbits", _ENTROPY.randbits))
     patched.append((np.random, "", _LEGACY.get_bit_generator()))
     if hasattr(rng, "recorder"):  # a trace takes a state that moves for a draw
@@ -147,7 +148,7 @@ def _install(rng: np.random.Generator, patched: list[tuple[object, str, object]]
         patched.append((None, "", partial(_tell_draws, rng, _states())))
 
 
-def _seed_from(rng: Any, own: Callable[..., None]) -> Callable[..., None]:
+def _seed_from(rng: Any, seeder: Callable[..., None]) -> Callable[..., None]:
     """Return how a generator of `random` is seeded: without a seed by `rng`, where the system's numbers would be."""
 
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
@@ -155,7 +156,7 @@ def _seed_from(rng: Any, own: Callable[..., None]) -> Callable[..., None]:
             a = int.from_bytes(np.random.Generator.bytes(rng, SEED_BITS // 4), "little")
             if hasattr(rng, "recorder"):
                 rng.recorder.stray()
-        own(self, a, version)
+        seeder(self, a, version)
 
     return seed
 
@@ -193,19 +194,19 @@ def _faulty(rng: np.random.Generator) -> list[tuple[ModuleType, str, Callable[..
     """Return the functions that draw from a faulty generator; none for a sound one."""
     if not isinstance(rng, FaultyGenerator):
         return []
-    made = np.random.default_rng
+    make_generator = np.random.default_rng
     drawing = [(np.random, name, draw) for name, draw in legacy_draws(rng)]
     drawing += [(random, name, draw) for name, draw in python_draws(rng)]
 
     def default_rng(seed: Any = None) -> np.random.Generator:
-        return rng.spawn(1)[0] if seed is None else made(seed)
+        return rng.spawn(1)[0] if seed is None else make_generator(seed)
 
     return [*drawing, (np.random, "default_rng", default_rng)]
 
 
 def _watched(rng: Any) -> list[tuple[ModuleType, str, Callable[..., object]]]:
     """Return the functions that a trace watches, on a generator that is watched: of noise, and of any other draw."""
-    made = np.random.default_rng
+    make_generator = np.random.default_rng
 
     def straying(draw: Callable[..., object]) -> Callable[..., object]:
         def strayed(*args: object, **kwargs: object) -> object:
@@ -223,9 +224,9 @@ def _watched(rng: Any) -> list[tuple[ModuleType, str, Callable[..., object]]]:
 
     def default_rng(seed: Any = None) -> np.random.Generator:
         if seed is not None:
-            return made(seed)
-        own = np.random.Generator.integers(_seeds(rng), 2**SEED_BITS, dtype=np.uint64)  # a seed alone is no draw
-        generator: np.random.Generator = type(rng)(np.random.PCG64(int(own)), rng.recorder)
+            return make_generator(seed)
+        own_seed = np.random.Generator.integers(_seeds(rng), 2**SEED_BITS, dtype=np.uint64)  # a seed alone is no draw
+        generator: np.random.Generator = type(rng)(np.random.PCG64(int(own_seed)), rng.recorder)
         return generator
 
     return [

@@ -23,7 +23,7 @@ Mechanism = Callable[..., object]
 #: From `hypothesis.strategies`, which is imported when something is drawn, to a strategy of data.
 Strategy = Callable[[ModuleType], object]
 #: From data to its neighbours, an iterable or a strategy of them.
-Near = Callable[[Any], object]
+Neighbour = Callable[[Any], object]
 
 
 class MissingLibraryError(ValueError):
@@ -63,9 +63,9 @@ class Library:
         MissingLibraryError
             If it is not installed, or cannot be imported.
         """
-        asked = self.asked
+        version = self.asked
         if not self.is_installed:
-            error = MissingLibraryError(f"libraries/{self.name} needs {asked}, which is not installed")
+            error = MissingLibraryError(f"libraries/{self.name} needs {version}, which is not installed")
             raise hinted(error, f"{self.command}, or make {self.target}")
         try:
             with warnings.catch_warnings():
@@ -73,7 +73,7 @@ class Library:
                 return importlib.import_module(module or self.module)
         except ImportError as error:
             message = " ".join(str(error).split())[:150]
-            unfit = MissingLibraryError(f"libraries/{self.name} needs {asked}; what is installed says: {message}")
+            unfit = MissingLibraryError(f"libraries/{self.name} needs {version}; what is installed says: {message}")
             raise hinted(unfit, self.command) from None
 
     @property
@@ -193,7 +193,7 @@ class LibraryEntry:
     build: Callable[..., Mechanism]
     weakened_by: str | None = "noise"
     relations: tuple[str, ...] = ("replace", "add-remove")
-    near: Near | None = None
+    near: Neighbour | None = None
     allowed: Callable[[Any], bool] | None = None
     stated: bool = False
     os_random: bool = False
@@ -222,16 +222,18 @@ class LibraryEntry:
 
     def to_json(self) -> dict[str, object]:
         """Return what `overclaim list` says of it."""
-        said = {"quotation": self.quotation, "where": self.where, "relations": list(self.relations)}
+        data = {"quotation": self.quotation, "where": self.where, "relations": list(self.relations)}
         claimed = {"epsilon": self.claim.epsilon, "delta": self.claim.delta}
-        return {"name": self.name, "claimed": claimed, "source": self.source, "parameters": [], **said}
+        return {"name": self.name, "claimed": claimed, "source": self.source, "parameters": [], **data}
 
     def standing(self, relation: str) -> str:
         """Return whose claim it is: documented, where the relation is, or where it was falsified under each one."""
         if self.ours:
             return "control"
-        known = self.finding is not None and self.finding.certified and not self.finding.reading
-        everywhere = known and {"replace", "add-remove"} <= set(self.false_under)  # also where one is not audited
+        is_certified = self.finding is not None and self.finding.certified and not self.finding.reading
+        everywhere = is_certified and {"replace", "add-remove"} <= set(
+            self.false_under
+        )  # also where one is not audited
         return "documented" if self.stated or everywhere or self.near is not None else "reading"
 
     def statement(self, relation: str) -> Statement:

@@ -291,9 +291,10 @@ def laplace_sum_coefficients(draws: int) -> list[float]:
     They are standard Laplace variables.
     """
     n = draws
-    whole = math.factorial(n - 1) * 2.0**n
+    divisor = math.factorial(n - 1) * 2.0**n
     return [
-        math.factorial(n - 1 + j) / (math.factorial(n - 1 - j) * math.factorial(j) * 2.0**j) / whole for j in range(n)
+        math.factorial(n - 1 + j) / (math.factorial(n - 1 - j) * math.factorial(j) * 2.0**j) / divisor
+        for j in range(n)
     ]
 
 
@@ -303,7 +304,7 @@ _CACHED, _VANISHED = 2**14, 1e3
 
 def laplace_sum_density(x: Floats, draws: int) -> Floats:
     """Return the density at x of the sum of `draws` standard Laplace variables."""
-    first, *others = laplace_sum_coefficients(draws)
+    first, *coefficients = laplace_sum_coefficients(draws)
     size = np.abs(np.asarray(x, dtype=np.float64), order="C")
     density = np.empty_like(size)
     for start in range(0, size.size, _CACHED):  # a stretch stays near the processor through all passes
@@ -311,7 +312,7 @@ def laplace_sum_density(x: Floats, draws: int) -> Floats:
         np.minimum(part, _VANISHED, out=part)
         value = density.reshape(-1)[start : start + _CACHED]
         value.fill(first)
-        for coefficient in others:
+        for coefficient in coefficients:
             value *= part
             value += coefficient
         value *= np.exp(-part)

@@ -14,11 +14,11 @@ from ..errors import must_be
 Recipe = TypeVar("Recipe")
 
 #: The package, whose dataclasses are made anew from their fields.
-_OURS = __name__.partition("mechanisms.")[0]
+_PACKAGE = __name__.partition("mechanisms.")[0]
 #: The most answers, bits or hash functions: more do not fit into memory, as many times as an audit calls a mechanism.
 LARGEST = 10_000
 #: What can still be computed with, noise of a scale some thousand times 1 / epsilon among it: `noise.LARGEST`.
-LEAST, MOST = 1e-140, 1e140
+MIN_POSITIVE, MAX_POSITIVE = 1e-140, 1e140
 
 
 def check_count(name: str, value: object) -> None:
@@ -33,12 +33,14 @@ def check_finite(name: str, value: object) -> None:
         raise must_be(name, "a finite number", value)
 
 
-def check_positive(name: str, value: float | Fraction, *, least: float = LEAST, most: float = MOST) -> None:
+def check_positive(
+    name: str, value: float | Fraction, *, minimum: float = MIN_POSITIVE, maximum: float = MAX_POSITIVE
+) -> None:
     """Raise ValueError unless the value is a positive, finite number that can be computed with."""
     if not is_finite(value) or not value > 0:
         raise must_be(name, "positive and finite", value)
-    if not least <= float(value) <= most:  # the limits are beyond some of NumPy's floats
-        bound = f"at least {least:g}" if value < least else f"at most {most:g}"
+    if not minimum <= float(value) <= maximum:  # the limits are beyond some of NumPy's floats
+        bound = f"at least {minimum:g}" if value < minimum else f"at most {maximum:g}"
         raise must_be(name, bound, value)
 
 
@@ -54,12 +56,12 @@ def is_finite(value: object) -> bool:
 
 def with_plain_numbers(recipe: Recipe) -> Recipe:
     """Return a recipe of ours and of its parts with Python's numbers in place of NumPy's: small ones overflow."""
-    if not is_dataclass(recipe) or isinstance(recipe, type) or not type(recipe).__module__.startswith(_OURS):
+    if not is_dataclass(recipe) or isinstance(recipe, type) or not type(recipe).__module__.startswith(_PACKAGE):
         return recipe
     changes = {}
     for field in fields(recipe):
-        held = getattr(recipe, field.name)
-        plain = held.item() if isinstance(held, np.generic) else with_plain_numbers(held)
-        if field.init and plain is not held:
-            changes[field.name] = plain
+        value = getattr(recipe, field.name)
+        number = value.item() if isinstance(value, np.generic) else with_plain_numbers(value)
+        if field.init and number is not value:
+            changes[field.name] = number
     return replace(recipe, **changes) if changes else recipe

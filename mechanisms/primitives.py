@@ -79,8 +79,8 @@ def _discrete(value: Any, law: Any, rng: object, name: str) -> object:
         raise ValueError(f"discrete noise needs integers, got {value!r}")
     if hasattr(rng, "noisy"):
         return rng.noisy(law, value, name)
-    drawn = law.sample(np.shape(value) or (1,), SimpleNamespace(generator=rng))
-    return value + (drawn if np.shape(value) else int(drawn[0]))
+    sample = law.sample(np.shape(value) or (1,), SimpleNamespace(generator=rng))
+    return value + (sample if np.shape(value) else int(sample[0]))
 
 
 def randomised_response(category: int, categories: int, epsilon: float, rng: np.random.Generator) -> int:

@@ -17,7 +17,7 @@ from .numerics import bisect
 STEPS = 4000
 #: Below this delta the masses that decide are lost among the rounding errors of a Fourier transform (some 1e-17 for
 #: each of up to a million points), and the laws are tilted first.
-PLAIN = 1e-9
+MIN_DELTA = 1e-9
 #: Of an interval that holds a tilt, which need not be exact.
 _HALVINGS = 40
 
@@ -78,14 +78,14 @@ class PrivacyLoss:
         size = max(part.start + part.left.size for part in parts) - start
         left, right = np.zeros(size), np.zeros(size)
         for weight, part in zip(weights, parts, strict=True):
-            here = slice(part.start - start, part.start - start + part.left.size)
-            left[here] += weight * part.left
-            right[here] += weight * part.right
+            cells = slice(part.start - start, part.start - start + part.left.size)
+            left[cells] += weight * part.left
+            right[cells] += weight * part.right
         likely = [part for weight, part in zip(weights, parts, strict=True) if weight > 0]
-        least, most = min(part.ends[0] for part in likely), max(part.ends[1] for part in likely)
+        min_loss, max_loss = min(part.ends[0] for part in likely), max(part.ends[1] for part in likely)
         # Its composed parts are not tilted: their small masses are lost in rounding.
-        resolution = max(max(part.resolution, PLAIN if part.parts else 0.0) for part in parts)
-        return cls(step, start, left, right, least, most, resolution=resolution)
+        resolution = max(max(part.resolution, MIN_DELTA if part.parts else 0.0) for part in parts)
+        return cls(step, start, left, right, min_loss, max_loss, resolution=resolution)
 
     @classmethod
     def of_outcomes(cls, p: Floats, q: Floats, step: float, resolution: float = 0.0) -> PrivacyLoss:
@@ -108,9 +108,9 @@ class PrivacyLoss:
                 raise ValueError(f"steps must agree, got {step!r} and {part.step!r}")
         start = sum(part.start for part in parts)
         left, right = (np.exp(_convolved(parts, world, 0.0)) for world in ("left", "right"))
-        least, most = (math.fsum(part.ends[i] for part in parts) for i in (0, 1))
+        min_loss, max_loss = (math.fsum(part.ends[i] for part in parts) for i in (0, 1))
         resolution = max(part.resolution for part in parts)
-        return cls(step, start, left, right, least, most, resolution=resolution, parts=tuple(parts))
+        return cls(step, start, left, right, min_loss, max_loss, resolution=resolution, parts=tuple(parts))
 
     def compose(self, other: PrivacyLoss) -> PrivacyLoss:
         """Return the loss of releasing both, independent."""
@@ -120,18 +120,20 @@ class PrivacyLoss:
     def ends(self) -> tuple[float, float]:
         """The least and the largest loss, in nats."""
         support = np.flatnonzero((self.left > 0) | (self.right > 0)) + self.start
-        least = float(support[0]) * self.step if self.least is None else self.least
-        return least, float(support[-1]) * self.step if self.most is None else self.most
+        min_loss = float(support[0]) * self.step if self.least is None else self.least
+        return min_loss, float(support[-1]) * self.step if self.most is None else self.most
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta at which the worlds are (epsilon, delta)-indistinguishable, both ways."""
         losses = (self.start + np.arange(self.left.size)) * self.step
-        above, below = np.searchsorted(losses, epsilon, "right"), np.searchsorted(losses, -epsilon)
-        one = float(np.sum(self.left[above:] * -np.expm1(epsilon - losses[above:])))  # what lies within says nothing
-        two = float(np.sum(self.right[:below] * -np.expm1(epsilon + losses[:below])))
-        plain = max(one, two)
-        if plain > PLAIN or not self.parts:
-            return plain
+        first_above, first_below = np.searchsorted(losses, epsilon, "right"), np.searchsorted(losses, -epsilon)
+        left_delta = float(
+            np.sum(self.left[first_above:] * -np.expm1(epsilon - losses[first_above:]))
+        )  # what lies within says nothing
+        right_delta = float(np.sum(self.right[:first_below] * -np.expm1(epsilon + losses[:first_below])))
+        direct = max(left_delta, right_delta)
+        if direct > MIN_DELTA or not self.parts:
+            return direct
         return max(self._small("left", epsilon), self._small("right", epsilon))
 
     def _small(self, world: str, epsilon: float) -> float:
@@ -154,8 +156,8 @@ class PrivacyLoss:
         """
         if 0 < delta < self.resolution:
             raise ValueError(f"this law is numerical: delta must be 0 or at least {self.resolution:g}, got {delta:g}")
-        least, most = self.ends
-        low, high = 0.0, max(0.0, -least, most)  # 0 before a -0
+        min_loss, max_loss = self.ends
+        low, high = 0.0, max(0.0, -min_loss, max_loss)  # 0 before a -0
         if delta == 0:
             return high if self.supremum is None else self.supremum
         if delta not in self._found:
@@ -180,12 +182,12 @@ def _tilt(parts: tuple[PrivacyLoss, ...], world: str, target: float) -> float:
 
     def mean(theta: float) -> float:
         total = 0.0
-        for part, many in different.items():
+        for part, times in different.items():
             losses = (part.start + np.arange(part.left.size)) * part.step
             with np.errstate(divide="ignore"):
                 weights = np.log(getattr(part, world)) + theta * losses
             weights = np.exp(weights - weights.max())
-            total += many * float(losses @ weights / weights.sum())
+            total += times * float(losses @ weights / weights.sum())
         return total
 
     def short(theta: float) -> bool:
@@ -203,13 +205,13 @@ def _convolved(parts: list[PrivacyLoss] | tuple[PrivacyLoss, ...], world: str, t
     padded = scipy.fft.next_fast_len(size, real=True)
     transform, offset = np.ones(padded // 2 + 1, dtype=complex), 0.0
     step = parts[0].step
-    for part, many in Counter(parts).items():
+    for part, times in Counter(parts).items():
         places = np.arange(part.left.size)
         with np.errstate(divide="ignore"):
             weights = np.log(getattr(part, world)) + tilt * step * places
-        whole = float(np.logaddexp.reduce(weights))
-        offset += many * whole
-        transform *= scipy.fft.rfft(np.exp(weights - whole), padded) ** many
+        log_total = float(np.logaddexp.reduce(weights))
+        offset += times * log_total
+        transform *= scipy.fft.rfft(np.exp(weights - log_total), padded) ** times
     masses = scipy.fft.irfft(transform, padded)[:size]
     with np.errstate(divide="ignore"):
         logs: Floats = np.log(np.maximum(masses, 0.0)) + offset - tilt * step * np.arange(size)
@@ -222,8 +224,8 @@ def _laplace_loss(shift: float, step: float) -> PrivacyLoss:
     # Grid point j stands for losses within half a step of j: x between (shift - loss) / 2 of its two edges.
     edges = np.clip((np.arange(-top, top) + 0.5) * step, -shift, shift)
     x = (shift - edges) / 2  # decreasing from nearly shift to nearly 0
-    above = 0.5 * np.exp(-x)  # P(noise > x)
-    left = np.diff(np.concatenate([[0.0], above, [1.0]]))
-    below = 0.5 * np.exp(x - shift)  # P(shift + noise < x)
-    right = -np.diff(np.concatenate([[1.0], below, [0.0]]))
+    upper_tail = 0.5 * np.exp(-x)  # P(noise > x)
+    left = np.diff(np.concatenate([[0.0], upper_tail, [1.0]]))
+    lower_tail = 0.5 * np.exp(x - shift)  # P(shift + noise < x)
+    right = -np.diff(np.concatenate([[1.0], lower_tail, [0.0]]))
     return PrivacyLoss(step, -top, left, right, -shift, shift)

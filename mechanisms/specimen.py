@@ -24,15 +24,15 @@ def patterns(dimension: int, *, differ: str) -> tuple[Inputs, ...]:
     """
     n, half = dimension, dimension // 2
     rest = n - half
-    ones = [1] * n
-    pairs = [(ones, [0] + [1] * (n - 1)), (ones, [2] + [1] * (n - 1))]
+    base = [1] * n
+    pairs = [(base, [0] + [1] * (n - 1)), (base, [2] + [1] * (n - 1))]
     if differ == "all" and n > 1:
         pairs += [
-            (ones, [2] + [0] * (n - 1)),
-            (ones, [0] + [2] * (n - 1)),
-            (ones, [2] * half + [0] * rest),
-            (ones, [2] * n),
-            (ones, [0] * n),
+            (base, [2] + [0] * (n - 1)),
+            (base, [0] + [2] * (n - 1)),
+            (base, [2] * half + [0] * rest),
+            (base, [2] * n),
+            (base, [0] * n),
             ([1] * half + [0] * rest, [0] * half + [1] * rest),
         ]
     return tuple(pairs)
@@ -102,6 +102,6 @@ class Specimen:
 
 def claim_of(mechanism: Any) -> Measure:
     """Return what a mechanism of the zoo claims: its own statement where it has one, else its parameter epsilon."""
-    own: Measure | None = getattr(mechanism, "measure", None)
+    measure: Measure | None = getattr(mechanism, "measure", None)
     claimed = getattr(mechanism, "claimed", None)
-    return own or ApproxDP(mechanism.epsilon if claimed is None else claimed)
+    return measure or ApproxDP(mechanism.epsilon if claimed is None else claimed)

@@ -39,6 +39,6 @@ class Statement:
         for name in ("source", "text", "where"):
             if not getattr(self, name).strip():
                 raise ValueError(f"a statement must have a {name}, got {getattr(self, name)!r}")
-        given = [bool(getattr(self, name)) for name in ("false", "answer", "repair")]
-        if any(given) and not all(given):
+        stated = [bool(getattr(self, name)) for name in ("false", "answer", "repair")]
+        if any(stated) and not all(stated):
             raise ValueError(f"{self.source}: what is false about it, an answer and a repair must be given together")

@@ -144,16 +144,16 @@ class Tree:
             raise ValueError(f"at most horizon = {self.horizon} values can be added, got one more")
         state.t += 1
         i = lowest_bit(state.t)
-        above = parent(state.t)
+        parent_node = parent(state.t)
         state.total += value
-        before = state.level[lowest_bit(above)] if above else 0.0
+        before = state.level[lowest_bit(parent_node)] if parent_node else 0.0
         # Given what was released before, the node's noise is that of the prefix sum.
         prefix = partial(np.add, state.total, before)
-        fresh = draws.noise(self.noise, state.total.shape, prefix, f"node [{above + 1},{state.t}]")
-        if above:
-            fresh += before
-        state.level[i] = fresh
-        np.add(state.total, fresh, out=state.noisy)
+        noise = draws.noise(self.noise, state.total.shape, prefix, f"node [{parent_node + 1},{state.t}]")
+        if parent_node:
+            noise += before
+        state.level[i] = noise
+        np.add(state.total, noise, out=state.noisy)
 
     def means(self, releases: Floats, values: list[Floats]) -> Floats:
         """Return the noiseless value of every noisy prefix sum, given the earlier noisy prefix sums.
@@ -172,6 +172,6 @@ class Tree:
         """
         means = np.empty_like(releases)
         for t in range(1, len(releases) + 1):
-            above = parent(t)
-            means[t - 1] = sum(values[above:t], start=releases[above - 1] if above else 0.0)
+            parent_node = parent(t)
+            means[t - 1] = sum(values[parent_node:t], start=releases[parent_node - 1] if parent_node else 0.0)
         return means

@@ -68,7 +68,9 @@ class watching(ContextDecorator):  # noqa: N801 - a context manager reads as a f
 
     def __enter__(self) -> Self:
         patched = []
-        modules = {id(one): one for one in (*sys.modules.values(), self.place) if isinstance(one, ModuleType)}
+        modules = {
+            id(module): module for module in (*sys.modules.values(), self.place) if isinstance(module, ModuleType)
+        }
         for function, law in self.laws:
             watched = _watched(function, law)
             for module in modules.values():

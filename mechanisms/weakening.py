@@ -67,8 +67,8 @@ def weakened(target: Target, factor: float) -> Target:
             except NoNoiseError:
                 continue
     if not changes:
-        named = getattr(target, "user_class", target)
-        name = getattr(named, "__name__", type(named).__name__)
+        subject = getattr(target, "user_class", target)
+        name = getattr(subject, "__name__", type(subject).__name__)
         raise NoNoiseError(f"{name} has no noise that is known here: name the parameter that sets it")
     return replace(target, **changes)  # type: ignore[type-var]
 
@@ -136,7 +136,7 @@ def _read(text: str) -> object:
         return text
 
 
-def default_of(make: Callable[..., object], name: str, given: Collection[str]) -> object:
+def default_of(make: Callable[..., object], name: str, arguments: Collection[str]) -> object:
     """Return the default of a parameter of a function or class, other than what every audit gives it.
 
     Raises
@@ -144,13 +144,19 @@ def default_of(make: Callable[..., object], name: str, given: Collection[str]) -
     ValueError
         If it has no such parameter, or that has no default.
     """
-    known = {key: each for key, each in inspect.signature(make).parameters.items() if key not in given}
-    called = getattr(make, "__name__", type(make).__name__)
-    if name not in known:
-        raise unknown(f"weaken: {called} has no parameter", name, known, f"it has {', '.join(known) or 'none'}")
-    default = known[name].default
+    parameters = {
+        key: parameter for key, parameter in inspect.signature(make).parameters.items() if key not in arguments
+    }
+    maker_name = getattr(make, "__name__", type(make).__name__)
+    if name not in parameters:
+        raise unknown(
+            f"weaken: {maker_name} has no parameter", name, parameters, f"it has {', '.join(parameters) or 'none'}"
+        )
+    default = parameters[name].default
     if default is inspect.Parameter.empty:
-        raise hinted(ValueError(f"weaken: {name} of {called} has no default"), f"give it a value: `set={name}=...`")
+        raise hinted(
+            ValueError(f"weaken: {name} of {maker_name} has no default"), f"give it a value: `set={name}=...`"
+        )
     return default
 
 
@@ -164,18 +170,24 @@ def with_settings(target: Any, values: Mapping[str, object]) -> Any:
     """
     if not values:
         return target
-    called = getattr(target, "__name__", type(target).__name__)
+    target_name = getattr(target, "__name__", type(target).__name__)
     if not inspect.isfunction(target):
-        raise ValueError(f"set is for the keywords of a function, and {called} is none")
-    known = list(inspect.signature(target).parameters.values())
-    named = [one.name for one in known[1:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-    named = [name for name in named if name != "rng"]
-    others = [name for name in values if name not in named]
-    if others and not any(one.kind is one.VAR_KEYWORD for one in known):
-        raise unknown(f"{called} takes no parameter", others[0], named, f"it takes {', '.join(named) or 'none'}")
-    made = update_wrapper(partial(target, **values), target)
-    del made.__wrapped__  # whose signature has these keywords still
-    return made
+        raise ValueError(f"set is for the keywords of a function, and {target_name} is none")
+    parameters = list(inspect.signature(target).parameters.values())
+    settable = [
+        parameter.name
+        for parameter in parameters[1:]
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    settable = [name for name in settable if name != "rng"]
+    unsettable = [name for name in values if name not in settable]
+    if unsettable and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        raise unknown(
+            f"{target_name} takes no parameter", unsettable[0], settable, f"it takes {', '.join(settable) or 'none'}"
+        )
+    result = update_wrapper(partial(target, **values), target)
+    del result.__wrapped__  # whose signature has these keywords still
+    return result
 
 
 def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> object:
@@ -186,8 +198,8 @@ def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> obj
     ValueError
         If the target is neither, or has no such parameter.
     """
-    if parameter.name in (known := _fields(target)):
-        return replace(target, **{parameter.name: parameter.weaker(known[parameter.name], factor)})
+    if parameter.name in (names := _fields(target)):
+        return replace(target, **{parameter.name: parameter.weaker(names[parameter.name], factor)})
     if inspect.isroutine(target) or isinstance(target, partial):
         value = parameter.weaker(default_of(target, parameter.name, ("data", "rng")), factor)
         return update_wrapper(partial(target, **{parameter.name: value}), target)

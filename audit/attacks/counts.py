@@ -62,17 +62,19 @@ class NextArms:
         assert train is not None
         if train.actions.ndim != 2:  # a user's points
             return NoEvidence()
-        fitted = [cls(learner, pair, train, alike=alike, many=many) for alike, many in cls._ways(learner, pair)]
+        fitted = [
+            cls(learner, pair, train, alike=by_repeats, many=n_arms) for by_repeats, n_arms in cls._ways(learner, pair)
+        ]
         return min(fitted, key=lambda attack: attack.loss)
 
     @staticmethod
     def _ways(learner: Learner, pair: Pair) -> Iterator[tuple[bool, int]]:
         batch = batch_of(learner)
         left = decisions(pair.rounds, batch) - pair.t0 // batch
-        for many in range(2, min(MOST_NEXT, left) + 1):
-            yield True, many
-            if learner.arms**many <= CELLS:
-                yield False, many
+        for n_arms in range(2, min(MOST_NEXT, left) + 1):
+            yield True, n_arms
+            if learner.arms**n_arms <= CELLS:
+                yield False, n_arms
 
     @property
     def cells(self) -> int:

@@ -35,7 +35,7 @@ from .protocol import LawAttack, log_losses
 
 #: Paths of noise for each transcript, values of the differing noisy loss for each path, and paths and values of the
 #: transcripts that NumPy filters together (so that the state stays in cache).
-PARTICLES, NODES, TOGETHER = 16, 8, 16_384
+PARTICLES, NODES, MAX_CELLS = 16, 8, 16_384
 #: The actions after the differing one that are filtered; the first lag that is tried on training runs, and how many.
 LAG, SHORTEST, TUNED = 16, 8, 4000
 DIGITS = 6  # of scores: a particle estimate has no more
@@ -116,8 +116,8 @@ class ParticleRatio(LawAttack):
         self.fresh = np.repeat(self._quantiles(stratified(self.steps - 1 - begin, particles, Draws(0))), nodes, axis=1)
         #: The action from which on paths have nodes: before it there is a path for each, if it did not begin there.
         self.split = self.differing if begin else 0
-        many = max(0, self.split - begin)
-        self.fresh[:many] = self._quantiles(stratified(many, particles * nodes, Draws(0, part=3)))
+        n_particles = max(0, self.split - begin)
+        self.fresh[:n_particles] = self._quantiles(stratified(n_particles, particles * nodes, Draws(0, part=3)))
         #: What paths do before the first action that is looked at, and their states then.
         self.free, self.state = self._played_freely()
         #: The noise of the differing update, for even nodes around the left loss and for odd ones around the right.
@@ -136,9 +136,9 @@ class ParticleRatio(LawAttack):
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Filter the transcripts, some of them together."""
-        chosen = transcripts.actions[:: self.batch][self.begin : self.steps]
-        unique, inverse = np.unique(chosen.astype(np.intp), axis=1, return_inverse=True)  # equal scores: filter once
-        width = max(1, TOGETHER // (self.particles * self.nodes))
+        block = transcripts.actions[:: self.batch][self.begin : self.steps]
+        unique, inverse = np.unique(block.astype(np.intp), axis=1, return_inverse=True)  # equal scores: filter once
+        width = max(1, MAX_CELLS // (self.particles * self.nodes))
         scores = np.concatenate([self._filter(unique[:, i : i + width]) for i in range(0, unique.shape[1], width)])
         return rounded(scores, DIGITS)[inverse.reshape(-1)]
 
@@ -147,17 +147,17 @@ class ParticleRatio(LawAttack):
 
         Lags are doubled while that lowers the log loss by more than its standard error: longer ones cost more.
         """
-        some, begin = train[:TUNED], max(0, self.differing - LATE.lead)
+        sample, begin = train[:TUNED], max(0, self.differing - LATE.lead)
         late: dict[str, Any] = {"particles": LATE.particles, "nodes": LATE.nodes, "lag": LATE.lag, "begin": begin}
         best = self._with(**late) if self.differing >= LATE.min_actions else self._with(lag=SHORTEST)
-        losses = log_losses(best.score(some), some.left)
+        losses = log_losses(best.score(sample), sample.left)
         while best.differing + 1 + best.lag < decisions(self.pair.rounds, self.batch):
             longer = best._with(lag=2 * best.lag)
-            others = log_losses(longer.score(some), some.left)
-            gain = losses - others
+            held_out = log_losses(longer.score(sample), sample.left)
+            gain = losses - held_out
             if rounded(gain.mean(), DIGITS) <= rounded(gain.std() / math.sqrt(gain.size), DIGITS):
                 break
-            best, losses = longer, others
+            best, losses = longer, held_out
         return best
 
     def _with(self, **changed: Any) -> ParticleRatio:
@@ -170,14 +170,14 @@ class ParticleRatio(LawAttack):
         paths = self.particles * self.nodes
         state = self.inner.start(paths, Draws(0))
         noise, shares = (stratified(self.begin, paths, Draws(0, part=part)) for part in (1, 2))
-        told, shares = self._quantiles(noise), shares + (OFFSET - 0.5) / paths
-        arms = np.empty(told.shape, dtype=np.intp)
+        losses, shares = self._quantiles(noise), shares + (OFFSET - 0.5) / paths
+        arms = np.empty(losses.shape, dtype=np.intp)
         for t in range(self.begin):
             sums = np.cumsum(self.inner.probabilities(state), axis=0)
             arms[t] = (sums[:-1] < shares[t]).sum(axis=0)
-            told[t] += self.left[t][arms[t]]
-            self.inner.update(state, arms[t], told[t].copy(), Draws(0))
-        return (arms, told), state
+            losses[t] += self.left[t][arms[t]]
+            self.inner.update(state, arms[t], losses[t].copy(), Draws(0))
+        return (arms, losses), state
 
     def _quantiles(self, shares: Floats) -> Floats:
         """Return the quantiles of the noise."""
@@ -225,7 +225,7 @@ class ParticleRatio(LawAttack):
     def _resample(self, state: object, weight: Floats, before: int, after: int) -> tuple[object, Floats]:
         """Resample paths, systematically, where their effective sample size is poor or their nodes become more."""
         runs, m = weight.shape
-        paths, many = m // before, m // after
+        paths, n_particles = m // before, m // after
         path = weight.reshape(runs, paths, before).sum(axis=2)
         total = path.sum(axis=1, keepdims=True)
         total[total == 0] = 1.0
@@ -234,11 +234,11 @@ class ParticleRatio(LawAttack):
         poor = np.flatnonzero((np.square(path).sum(axis=1) > POOR * paths) | (before != after))
         if not poor.size:
             return state, weight
-        cumulative = np.cumsum(path[poor], axis=1) * (many / paths)
-        cumulative[:, -1] = many
-        offset = 2.0 * many * np.arange(poor.size)[:, None]
-        found = np.searchsorted((cumulative + offset).ravel(), (np.arange(many) + OFFSET + offset).ravel())
-        source = found.reshape(poor.size, -1) - paths * np.arange(poor.size)[:, None]
+        cumulative = np.cumsum(path[poor], axis=1) * (n_particles / paths)
+        cumulative[:, -1] = n_particles
+        offset = 2.0 * n_particles * np.arange(poor.size)[:, None]
+        ancestors = np.searchsorted((cumulative + offset).ravel(), (np.arange(n_particles) + OFFSET + offset).ravel())
+        source = ancestors.reshape(poor.size, -1) - paths * np.arange(poor.size)[:, None]
         lane = np.broadcast_to(np.arange(m), (runs, m)).copy()
         lane[poor] = (source[:, :, None] * before + np.arange(after) % before).reshape(poor.size, m)
         each = np.repeat(np.take_along_axis(path[poor], source, axis=1), after, axis=1)

@@ -118,14 +118,16 @@ def log_losses(scores: Floats, left: NDArray[np.bool_]) -> Floats:
     return losses
 
 
-def log_loss(scores: Floats, left: NDArray[np.bool_], *, beside: Floats | None = None) -> float:
+def log_loss(scores: Floats, left: NDArray[np.bool_], *, other_odds: Floats | None = None) -> float:
     """Return the mean of `log_losses`, rounded.
 
     With the scores of another attack beside, whose odds are exact, two standard errors of the difference are added:
     what tells no more than chance leaves open is no better.
     """
     losses = log_losses(scores, left)
-    spread = 0.0 if beside is None else float((losses - log_losses(beside, left)).std()) / math.sqrt(losses.size)
+    spread = (
+        0.0 if other_odds is None else float((losses - log_losses(other_odds, left)).std()) / math.sqrt(losses.size)
+    )
     return float(rounded(losses.mean() + 2 * spread))
 
 

@@ -19,14 +19,14 @@ REPEATS = 5
 STANDS_OUT = 3
 #: A column with numbers beyond LARGE is transformed by asinh, and later numbers beyond it are clipped, so that sums
 #: and fourth powers are finite. One with a range below SMALL is multiplied by a power of two: scores are rounded.
-LARGE, SMALL = 1e50, 1e-3
+LARGE, MIN_WIDTH = 1e50, 1e-3
 #: At most so many repeated values of a column are told apart.
 MOST_SPECIALS = 8
 #: Whole numbers whose median is so many spreads or less from either end of what their bits can hold may be masks of
 #: bits, and the bits of a float.
 FILLING, FLOAT_BITS = 8, 53
 #: The most numbers of plain columns that are sorted together, which bounds the memory.
-TOGETHER = 2**20
+MAX_NUMBERS = 2**20
 #: The shares of a column's numbers below its quartiles and its median.
 QUARTERS = np.array([0.25, 0.5, 0.75])
 
@@ -66,58 +66,63 @@ class Column:
         values, times = _counted(ordered)
         discrete = values.size <= FEW_VALUES and (times.max() >= REPEATS or values.size == 1)
         if not discrete:
-            near = np.pad(times, 2)
-            beside = np.maximum(np.minimum(near[:-4], near[1:-3]), np.minimum(near[3:-1], near[4:]))
-            times = np.where((times >= STANDS_OUT * beside) | ~np.isfinite(values), times, 0)
-            most = min(MOST_SPECIALS, times.size)
-            fewest = np.partition(times, -most)[-most]  # of the most frequent, and the first of equals
-            more = np.flatnonzero(times > fewest)
-            often = np.sort(np.append(more, np.flatnonzero(times == fewest)[: most - more.size]))
+            padded = np.pad(times, 2)
+            neighbours = np.maximum(np.minimum(padded[:-4], padded[1:-3]), np.minimum(padded[3:-1], padded[4:]))
+            times = np.where((times >= STANDS_OUT * neighbours) | ~np.isfinite(values), times, 0)
+            max_specials = min(MOST_SPECIALS, times.size)
+            min_times = np.partition(times, -max_specials)[
+                -max_specials
+            ]  # of the most frequent, and the first of equals
+            frequent = np.flatnonzero(times > min_times)
+            often = np.sort(np.append(frequent, np.flatnonzero(times == min_times)[: max_specials - frequent.size]))
             values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
         rest = ordered[np.isfinite(ordered)]
-        whole = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
-        bits = _bits_of(rest) if whole else range(0)
+        integral = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
+        bits = _bits_of(rest) if integral else range(0)
         if not discrete and np.isfinite(values).any():
-            others = rest[~np.isin(rest, values)]
-            rest = others if others.size else rest
+            remainder = rest[~np.isin(rest, values)]
+            rest = remainder if remainder.size else rest
         transform = _transform_for(rest)
         rest = _transformed(transform, rest)
         low, centre, high = of_sorted(rest, QUARTERS) if rest.size else (0.0, 0.0, 0.0)
         spread = float(high - low) / 2
         if not discrete:
             centre = _between(rest, centre)
-        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, whole, bits)
+        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, integral, bits)
 
     @classmethod
     def of_each(cls, columns: Floats) -> list[Column]:
         """Look at training columns, (columns, runs): at plain ones together, whose numbers are finite and differ."""
         if columns.shape[1] < 2:
             return list(map(cls.of, columns))
-        found: list[Column] = []
-        step = max(1, TOGETHER // max(1, columns.shape[1]))
+        result: list[Column] = []
+        step = max(1, MAX_NUMBERS // max(1, columns.shape[1]))
         for start in range(0, len(columns), step):
-            found += cls._of_some(columns[start : start + step])
-        return found
+            result += cls._of_some(columns[start : start + step])
+        return result
 
     @classmethod
     def _of_some(cls, columns: Floats) -> list[Column]:
         ordered = np.sort(columns, axis=1)
         low, high = ordered[:, 0], ordered[:, -1]
-        plain = (ordered[:, 1:] > ordered[:, :-1]).all(axis=1) & (low >= -LARGE) & (high <= LARGE)
+        continuous = (ordered[:, 1:] > ordered[:, :-1]).all(axis=1) & (low >= -LARGE) & (high <= LARGE)
         with np.errstate(invalid="ignore", over="ignore"):
-            plain &= (high - low >= SMALL) & (ordered != np.rint(ordered)).any(axis=1)
-        looked = iter(_quartiles(ordered[plain]))
+            continuous &= (high - low >= MIN_WIDTH) & (ordered != np.rint(ordered)).any(axis=1)
+        looked = iter(_quartiles(ordered[continuous]))
         none = np.empty(0)
-        return [cls(none, False, *next(looked)) if here else cls.of(columns[i]) for i, here in enumerate(plain)]
+        return [
+            cls(none, False, *next(looked)) if is_continuous else cls.of(columns[i])
+            for i, is_continuous in enumerate(continuous)
+        ]
 
     def look(self, column: Floats) -> Floats:
         """Return the numbers as features take them: finite, special values at the centre."""
-        shown = _transformed(self.transform, column)
-        shown = np.where(np.isfinite(shown), np.clip(shown, -LARGE, LARGE), self.centre)
+        transformed = _transformed(self.transform, column)
+        transformed = np.where(np.isfinite(transformed), np.clip(transformed, -LARGE, LARGE), self.centre)
         if not self.discrete:
             for value in self.values[np.isfinite(self.values)]:
-                shown[column == value] = self.centre
-        return shown
+                transformed[column == value] = self.centre
+        return transformed
 
     def kinds(self, column: Floats) -> NDArray[np.uint8]:
         """Return which of `values` each number is, from 1 on; 0 for others. Comparisons are faster than a search."""
@@ -132,11 +137,11 @@ def of_sorted(ordered: Floats, shares: Floats) -> Floats:
 
     They are those of `np.quantile`, which takes ten times as long for few of them.
     """
-    at = shares * (len(ordered) - 1)
-    low = at.astype(np.intp)
-    part = (at - low).reshape(-1, *(1,) * (ordered.ndim - 1))
-    first, then = ordered[low], ordered[np.minimum(low + 1, len(ordered) - 1)]
-    return np.where(part < 0.5, first + (then - first) * part, then - (then - first) * (1 - part))
+    position = shares * (len(ordered) - 1)
+    low = position.astype(np.intp)
+    part = (position - low).reshape(-1, *(1,) * (ordered.ndim - 1))
+    first, second = ordered[low], ordered[np.minimum(low + 1, len(ordered) - 1)]
+    return np.where(part < 0.5, first + (second - first) * part, second - (second - first) * (1 - part))
 
 
 def equal(numbers: Floats, value: float) -> NDArray[np.bool_]:
@@ -175,7 +180,7 @@ def _transform_for(numbers: Floats) -> Literal["log"] | int | None:
     low, high = float(numbers.min()), float(numbers.max())
     if max(-low, high) > LARGE:
         return "log"
-    return -math.frexp(high - low)[1] if 0 < high - low < SMALL else None
+    return -math.frexp(high - low)[1] if 0 < high - low < MIN_WIDTH else None
 
 
 def _between(ordered: Floats, median: float) -> float:
@@ -183,8 +188,8 @@ def _between(ordered: Floats, median: float) -> float:
     first, end = (int(np.searchsorted(ordered, median, side)) for side in ("left", "right"))
     if end - first < REPEATS:
         return median
-    below, above = abs(2 * first - ordered.size), abs(2 * end - ordered.size)
-    other = ordered[max(first - 1, 0) if below <= above else min(end, ordered.size - 1)]
+    excess_below, excess_above = abs(2 * first - ordered.size), abs(2 * end - ordered.size)
+    other = ordered[max(first - 1, 0) if excess_below <= excess_above else min(end, ordered.size - 1)]
     return float(median + (other - median) / 2)
 
 

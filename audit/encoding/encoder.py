@@ -38,7 +38,7 @@ from .places import (
     from_end,
     placed,
 )
-from .texts import WHOLE, Digits, as_float, tokens_of
+from .texts import MAX_INTEGER, Digits, as_float, tokens_of
 
 #: With more different texts than this, those of a place are split into tokens.
 FEW_TEXTS = 64
@@ -106,8 +106,8 @@ class Place:
             assert self.codes is not None
             return self.codes.get(name, UNSEEN) if name else 0.0
         if kind == "low":
-            whole = leaf.number if isinstance(leaf, Digits) else leaf
-            return float(whole % WHOLE) if isinstance(whole, int) else 0.0
+            plain_number = leaf.number if isinstance(leaf, Digits) else leaf
+            return float(plain_number % MAX_INTEGER) if isinstance(plain_number, int) else 0.0
         return number if nested == (kind == "size") else math.nan
 
     def values(self, kind: str, leaves: Sequence[Any]) -> Floats:
@@ -129,7 +129,7 @@ def _counted(leaves: Sequence[Any]) -> Iterable[tuple[Any, int]]:
         zeros = np.array(leaves, dtype=np.float64)
         negative = int(np.count_nonzero(np.signbit(zeros) & (zeros == 0)))
         return [(leaf, times) for leaf, times in ((1.0, len(leaves) - negative), (-0.0, negative)) if times]
-    if type(leaves[0]) is int and max(leaves) <= WHOLE and min(leaves) >= -WHOLE:
+    if type(leaves[0]) is int and max(leaves) <= MAX_INTEGER and min(leaves) >= -MAX_INTEGER:
         return [(leaves[0], len(leaves))]
     return Counter(leaves).items() if type(leaves[0]) in _BY_VALUE else ((leaf, 1) for leaf in leaves)
 
@@ -149,8 +149,8 @@ class _Seen:
             nested = isinstance(leaf, Size | str | bytes)
             self.size |= nested
             self.number |= not nested and leaf is not None
-            whole = leaf.number if isinstance(leaf, Digits) else leaf
-            self.big |= isinstance(whole, int) and abs(whole) > WHOLE
+            number = leaf.number if isinstance(leaf, Digits) else leaf
+            self.big |= isinstance(number, int) and abs(number) > MAX_INTEGER
             if isinstance(leaf, str | bytes):
                 self.lengths.add(len(leaf))
             name = _seen_as(leaf)[1]
@@ -168,8 +168,8 @@ class _Seen:
         return len(self.lengths) == 1
 
     def place(self, path: Path, runs: int, *, split: bool) -> Place:
-        fewest = REPEATS if self.many_texts else 1
-        names = sorted(name for name, times in self.names.items() if name and times >= fewest)
+        min_count = REPEATS if self.many_texts else 1
+        names = sorted(name for name, times in self.names.items() if name and times >= min_count)
         several = len(self.names) > 1 or self.names.total() < runs
         codes = {name: i for i, name in enumerate(names, start=1)} if several else None
         return Place(path, self.number, self.big, self.size, codes, split, self.aligned)
@@ -213,13 +213,13 @@ class Encoder:
         rows = rows_of(outputs)
         seen: dict[Path, _Seen] = defaultdict(_Seen)
         texts: list[Placed] = []
-        counted: dict[Path, Counter[Any]] = defaultdict(Counter)
+        counters: dict[Path, Counter[Any]] = defaultdict(Counter)
         tables: dict[Path, list[Placed]] = defaultdict(list)
         lists: dict[Path, list[Placed]] = defaultdict(list)
         for path, runs, leaves in placed(rows):
             if type(leaves[0]) is Bag:
-                counted[path].update(chain.from_iterable(map(set, leaves)))
-                counted[path][_REPEATED] += sum(len(set(bag)) < len(bag) for bag in leaves)
+                counters[path].update(chain.from_iterable(map(set, leaves)))
+                counters[path][_REPEATED] += sum(len(set(bag)) < len(bag) for bag in leaves)
             elif type(leaves[0]) is Table:
                 tables[path].append((path, runs, leaves))
             elif type(leaves[0]) is Ends:
@@ -229,19 +229,23 @@ class Encoder:
                 if isinstance(leaves[0], str | bytes):
                     texts.append((path, runs, leaves))
         ids = Ids.of_tables(tables)
-        ends = {path for path, of in lists.items() if Ends.differ(chain.from_iterable(leaves for *_, leaves in of))}
-        for held in chain(*tables.values(), *lists.values()):
-            for path, _, leaves in _read_otherwise(held, ids, ends):
+        ends = {
+            path
+            for path, ends_of_path in lists.items()
+            if Ends.differ(chain.from_iterable(leaves for *_, leaves in ends_of_path))
+        }
+        for group in chain(*tables.values(), *lists.values()):
+            for path, _, leaves in _read_otherwise(group, ids, ends):
                 seen[path].add(leaves)
         split = {path: seen[path].aligned for path in sorted(seen, key=_in_order) if seen[path].many_texts}
         split = dict(list(split.items())[:MOST_SPLIT])
         for text in texts:
             for path, _, leaves in tokens_of(text, split):
                 seen[path].add(leaves)
-        fewest = REPEATS if len(seen) > _MANY_PLACES else 1
-        ordered = [path for path in sorted(seen, key=_in_order) if seen[path].names.total() >= fewest]
+        min_count = REPEATS if len(seen) > _MANY_PLACES else 1
+        ordered = [path for path in sorted(seen, key=_in_order) if seen[path].names.total() >= min_count]
         places = (seen[path].place(path, len(rows), split=path in split) for path in ordered)
-        return cls(None, tuple(places), _frequent(counted), ids, ends)
+        return cls(None, tuple(places), _frequent(counters), ids, ends)
 
     @cached_property
     def _layout(self) -> list[tuple[str, Place]]:
@@ -270,12 +274,12 @@ class Encoder:
         column_of = {path: {part: next(rest) for part in parts} for path, parts in self.bags.items()}
         for scalar in placed(rows):
             if type(scalar[2][0]) is Bag:
-                known = column_of.get(scalar[0], {})
+                column_of_value = column_of.get(scalar[0], {})
                 for run, bag in zip(scalar[1].tolist(), scalar[2], strict=True):
                     times = Counter(bag)
                     times[_REPEATED] = len(bag) - len(times)
-                    for part in times.keys() & known.keys():
-                        columns[known[part], run] = times[part]
+                    for part in times.keys() & column_of_value.keys():
+                        columns[column_of_value[part], run] = times[part]
                 continue
             parts: Iterable[Placed] = chain([scalar], tokens_of(scalar, split))
             if type(scalar[2][0]) in NO_SCALARS:
@@ -296,17 +300,17 @@ class Encoder:
         columns = np.asarray(numbers, dtype=np.float64)
         if len(self._layout) == len(columns):
             return columns
-        low = [row % row.dtype.type(WHOLE) for row, place in zip(numbers, self.places, strict=True) if place.big]
+        low = [row % row.dtype.type(MAX_INTEGER) for row, place in zip(numbers, self.places, strict=True) if place.big]
         with_zeros = [row for row, place in zip(columns, self.places, strict=True) if place.codes is not None]
         return np.vstack([columns, *low, *(np.signbit(row) & (row == 0) for row in with_zeros)]).astype(np.float64)
 
 
-def _read_otherwise(held: Placed, ids: Mapping[Path, Ids], ends: Set[Path]) -> Iterator[Placed]:
+def _read_otherwise(placed: Placed, ids: Mapping[Path, Ids], ends: Set[Path]) -> Iterator[Placed]:
     """Yield what a table holds by its ids, and a list of varying length from its end."""
-    if type(held[2][0]) is Table:
-        yield from by_id(*held, ids)
-    elif type(held[2][0]) is Ends and held[0] in ends:
-        yield from from_end(*held)
+    if type(placed[2][0]) is Table:
+        yield from by_id(*placed, ids)
+    elif type(placed[2][0]) is Ends and placed[0] in ends:
+        yield from from_end(*placed)
 
 
 def _in_order(path: Path) -> tuple[object, ...]:
@@ -314,16 +318,16 @@ def _in_order(path: Path) -> tuple[object, ...]:
     return ORDER in path, BY_ID in path, FROM_END in path, [(isinstance(step, str), step) for step in path]
 
 
-def _frequent(counted: Mapping[Path, Counter[Any]]) -> dict[Path, list[Any]]:
+def _frequent(counters: Mapping[Path, Counter[Any]]) -> dict[Path, list[Any]]:
     """Return the parts that are worth a count, those that the most outputs have, by the place of what holds them."""
     often = [
         (-count, _in_order(path), repr(part), path, part)
-        for path, times in counted.items()
+        for path, times in counters.items()
         for part, count in times.items()
         if count >= REPEATS
     ]
     parts: dict[Path, list[Any]] = defaultdict(list)
-    for *_, path, part in sorted(often, key=lambda one: one[:3])[:MOST_COUNTED]:
+    for *_, path, part in sorted(often, key=lambda entry: entry[:3])[:MOST_COUNTED]:
         parts[path].append(part)
     return {path: parts[path] for path in sorted(parts, key=_in_order)}
 
@@ -333,8 +337,8 @@ def _place_of_row(path: Path, row: NDArray[Any]) -> Place:
     if row.dtype.kind == "f":
         zeros = row[row == 0]
         return Place(path, True, False, False, {"-0.0": 1} if np.signbit(zeros).any() else None, False)
-    big = row.dtype.itemsize == 8 and bool((row > WHOLE).any() or (row < -WHOLE).any())
-    return Place(path, True, big, False, None, False)
+    beyond_floats = row.dtype.itemsize == 8 and bool((row > MAX_INTEGER).any() or (row < -MAX_INTEGER).any())
+    return Place(path, True, beyond_floats, False, None, False)
 
 
 def has_floats(outputs: Outputs) -> bool:

@@ -29,7 +29,7 @@ DIFFERENT, MOST_PRESENT = 0.9, 512
 
 Labels = NDArray[np.bool_]
 Outputs = NDArray[Any] | list[Any]
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
 class Columns:
@@ -39,12 +39,12 @@ class Columns:
         self.features, self.columns = features, columns
         self._known: dict[Hashable, Any] = {}
 
-    def once(self, key: Hashable, compute: Callable[[], Kept]) -> Kept:
+    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return what is computed of the runs, once: several attacks look at the same."""
         if key not in self._known:
             self._known[key] = compute()
-        known: Kept = self._known[key]
-        return known
+        value: Value = self._known[key]
+        return value
 
     def part(self, runs: Labels | NDArray[np.intp] | slice) -> Columns:
         """Return the view of some of the runs."""
@@ -89,11 +89,11 @@ class Columns:
     @cached_property
     def least(self) -> Floats:
         """The least ordinary number of the columns that are not discrete, infinity where there is none."""
-        least: Floats = np.full(self.columns.shape[1], np.inf)
+        minimum: Floats = np.full(self.columns.shape[1], np.inf)
         for i, column in enumerate(self.features.columns):
             if not column.discrete:
-                np.fmin(least, self.numbers(i), out=least)
-        return least
+                np.fmin(minimum, self.numbers(i), out=minimum)
+        return minimum
 
     def clipped(self, reach: float) -> Floats:
         """Return the columns around their centres, in `reach` spreads, clipped to [-1, 1], (columns, runs)."""
@@ -166,9 +166,9 @@ class LabelledColumns(Columns):
         """Return the view of some of the runs, with their labels."""
         return LabelledColumns(self.features, self.columns[:, runs], self.left[runs])
 
-    def thinned(self, most: int) -> LabelledColumns:
-        """Return every so many-th run, at most `most` of them; coupled runs stay together."""
-        return self.every(-(-self.left.size // most))
+    def thinned(self, max_runs: int) -> LabelledColumns:
+        """Return every so many-th run, at most `max_runs` of them; coupled runs stay together."""
+        return self.every(-(-self.left.size // max_runs))
 
     def every(self, step: int, offset: int = 0) -> LabelledColumns:
         """Return every step-th run, from an offset on; coupled runs stay together."""
@@ -184,11 +184,11 @@ class LabelledColumns(Columns):
         left = np.repeat([True, False], rows[0].shape[1])
         return LabelledColumns(self.features, np.concatenate(rows, axis=1), left, coupled=True)
 
-    def fold(self, which: int) -> Labels:
+    def fold(self, index: int) -> Labels:
         """Return which runs are of one of two folds, 0 or 1; coupled runs are of the same."""
         size = self.left.size // 2 if self.coupled else self.left.size
-        taken = np.arange(size) % 2 == which
-        return np.tile(taken, 2) if self.coupled else taken
+        in_fold = np.arange(size) % 2 == index
+        return np.tile(in_fold, 2) if self.coupled else in_fold
 
 
 def _clipped(rows: Floats, columns: Sequence[Column], reach: float = 0.1) -> Floats:
@@ -230,12 +230,16 @@ class Features:
     @cached_property
     def special(self) -> list[int]:
         """The columns that features show in another way than number by number."""
-        return [i for i, one in enumerate(self.columns) if one.transform or (not one.discrete and one.values.size)]
+        return [
+            i
+            for i, column in enumerate(self.columns)
+            if column.transform or (not column.discrete and column.values.size)
+        ]
 
     @property
     def varied(self) -> list[int]:
         """The columns whose numbers repeat, or are whole: each has features that say more than its order does."""
-        return [i for i, one in enumerate(self.columns) if one.values.size or one.whole]
+        return [i for i, column in enumerate(self.columns) if column.values.size or column.whole]
 
     @cached_property
     def named(self) -> list[tuple[str, Feature]]:
@@ -313,9 +317,9 @@ class Features:
                 yield from self._orders()
 
     def _sums(self) -> Iterator[tuple[str, Feature]]:
-        for half, which in enumerate(("first", "second")):
-            yield f"sum of the {which} half", partial(_row, "halves", half)
-            yield f"square of the {which} half's sum", partial(_square_of_half, half)
+        for half, label in enumerate(("first", "second")):
+            yield f"sum of the {label} half", partial(_row, "halves", half)
+            yield f"square of the {label} half's sum", partial(_square_of_half, half)
         yield "sum", lambda view: view.halves.sum(axis=0)
         yield "product of the halves' sums", lambda view: view.halves.prod(axis=0)
         yield "position of the largest", lambda view: view.clean.argmax(axis=0).astype(np.float64)
@@ -339,8 +343,8 @@ class Features:
         if self.repeat:
             yield "how many repeat others", lambda view: view.repeats
         special = Counter(float(v) for c in self.columns for v in c.values if not np.isnan(v))
-        many = [value for value, _ in special.most_common(MOST_PRESENT)]
-        for value in sorted({*many, *self.present}):
+        frequent = [value for value, _ in special.most_common(MOST_PRESENT)]
+        for value in sorted({*frequent, *self.present}):
             yield f"how many are {exactly(value)}", partial(_times, value)
         yield "how many are nan", lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
         yield "position of the first number", lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
@@ -366,8 +370,8 @@ def _equals(index: int, value: float, view: Columns) -> Floats:
 
 def _bit(index: int, bit: int, view: Columns) -> Floats:
     column = view.columns[index]
-    known = np.isfinite(column)
-    value: Floats = np.where(known, np.mod(np.floor(np.where(known, column, 0.0) / 2.0**bit), 2.0), 0.5)
+    finite = np.isfinite(column)
+    value: Floats = np.where(finite, np.mod(np.floor(np.where(finite, column, 0.0) / 2.0**bit), 2.0), 0.5)
     return value
 
 

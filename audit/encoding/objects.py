@@ -18,7 +18,7 @@ _COLUMNAR = ("polars", "pyarrow")
 #: The most cells of a sparse matrix that are read one by one.
 MOST_CELLS = 10_000
 #: What stands in the text of an object for parts that are not shown.
-_LEFT_OUT = re.compile(r"(?<![^\s,\[(])(?:\.\.\.|…)(?![^\s,\])])")
+_ELLIPSIS = re.compile(r"(?<![^\s,\[(])(?:\.\.\.|…)(?![^\s,\])])")
 _READABLE = "a number, a text, None, or lists, tuples, sets, dictionaries and arrays of them"
 
 
@@ -34,16 +34,16 @@ def plain(output: object) -> object:
         return dict(zip(labels, values, strict=True)) if output.index.is_unique else [labels, values]
     if pandas is not None and isinstance(output, pandas.DataFrame):
         columns = [[name, *output.iloc[:, i].tolist()] for i, name in enumerate(output.columns.tolist())]
-        named = {name: values for name, *values in columns} if output.columns.is_unique else columns
+        values_of_name = {name: values for name, *values in columns} if output.columns.is_unique else columns
         rows = output.index
         numbered = isinstance(rows, pandas.RangeIndex) and (rows.start, rows.step) == (0, 1)
-        return named if numbered else [rows.tolist(), named]
+        return values_of_name if numbered else [rows.tolist(), values_of_name]
     if is_columnar(output):
         return _columnar(output)
     if hasattr(output, "tocoo"):
         return _stored(output)
     names = getattr(type(output), "__dataclass_fields__", None)
-    names = [one.name for one in getattr(type(output), "__attrs_attrs__", ())] if names is None else names
+    names = [attribute.name for attribute in getattr(type(output), "__attrs_attrs__", ())] if names is None else names
     if names and not _is_fitted(output):  # its text may leave fields out, and shortens arrays
         return {name: getattr(output, name) for name in [*names, *_known(output)] if hasattr(output, name)}
     if hasattr(output, "tolist"):
@@ -79,31 +79,31 @@ def _stored(matrix: Any) -> dict[str, object]:
     return {"shape": matrix.shape, "places": [axis.tolist() for axis in axes], "values": stored.data.tolist()}
 
 
-def _known(thing: object) -> tuple[str, ...]:
+def _known(value: object) -> tuple[str, ...]:
     """Return the names of an object's own attributes."""
-    return tuple(getattr(thing, "__dict__", ()))
+    return tuple(getattr(value, "__dict__", ()))
 
 
-def _is_fitted(thing: object) -> bool:
+def _is_fitted(value: object) -> bool:
     """Tell whether a thing is a fitted model, which has what it has learned in attributes that end in _."""
-    learned = any(attribute.endswith("_") and not attribute.startswith("_") for attribute in _known(thing))
-    return learned and callable(getattr(type(thing), "fit", None))
+    learned = any(attribute.endswith("_") and not attribute.startswith("_") for attribute in _known(value))
+    return learned and callable(getattr(type(value), "fit", None))
 
 
-def category(thing: object) -> str:
+def category(value: object) -> str:
     """Return the name of a thing that is no number: its text, where that says all that it is and not where.
 
     The text of a fitted model says how it was made, and that of what is large may leave its middle out.
     """
-    kind, name = type(thing), repr(thing)
-    if isinstance(thing, Awaitable) and hasattr(thing, "close"):
-        thing.close()  # else Python warns that it was never awaited
-    unread = isinstance(thing, Iterator | AsyncIterator | Awaitable | ModuleType) or callable(thing)
-    known = () if isinstance(thing, type) else _known(thing)
-    shortened = _LEFT_OUT.search(name) is not None
-    if unread or _is_fitted(thing) or shortened or f"{id(thing):x}" in name.lower():
+    kind, name = type(value), repr(value)
+    if isinstance(value, Awaitable) and hasattr(value, "close"):
+        value.close()  # else Python warns that it was never awaited
+    unread = isinstance(value, Iterator | AsyncIterator | Awaitable | ModuleType) or callable(value)
+    attributes = () if isinstance(value, type) else _known(value)
+    shortened = _ELLIPSIS.search(name) is not None
+    if unread or _is_fitted(value) or shortened or f"{id(value):x}" in name.lower():
         article = "an" if kind.__name__[0] in "aeiou" else "a"
         text = ", whose text leaves parts out" if shortened else ""
-        more = "; which attributes of an object are released, --attributes (attributes=) says" if known else ""
-        raise LearnerError(f"the mechanism returned {article} {kind.__name__}{text}: expected {_READABLE}{more}")
+        hint = "; which attributes of an object are released, --attributes (attributes=) says" if attributes else ""
+        raise LearnerError(f"the mechanism returned {article} {kind.__name__}{text}: expected {_READABLE}{hint}")
     return name

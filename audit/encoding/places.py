@@ -36,9 +36,9 @@ Runs = NDArray[np.intp]
 Placed = tuple[Path, Runs, Sequence[Any]]
 #: The fewest parts that are counted; the kinds of such a part, or of its own ones, and of these the most.
 FEWEST_COUNTED, MOST_OWN = 8, 8
-_COUNTED = {str, int, bool, bytes, type(None), np.int64, np.str_}
+_COUNTED_TYPES = {str, int, bool, bytes, type(None), np.int64, np.str_}
 #: What needs no look at what it is.
-_PLAIN = (list, tuple, dict, set)
+_PLAIN_TYPES = (list, tuple, dict, set)
 _NOTHING = object()
 #: The columns of a table by their names or numbers.
 Columns = dict[Hashable, Sequence[Any]]
@@ -68,10 +68,14 @@ class Table:
         """The columns of records that are alike, or lists of one length; none where there is no table."""
         if isinstance(self.records, Mapping):
             return _of_one_length(self.records)
-        records: list[Any] = [one if type(one) in (dict, list, tuple) else plain(one) for one in self.records]
+        records: list[Any] = [
+            record if type(record) in (dict, list, tuple) else plain(record) for record in self.records
+        ]
         if len(records) == 2 and isinstance(records[0], list) and isinstance(records[1], dict):  # a frame, its labels
             return _of_one_length({None: records[0], **records[1]})
-        kinds = {(type(one), len(one)) if isinstance(one, dict | list | tuple) else None for one in records}
+        kinds = {
+            (type(record), len(record)) if isinstance(record, dict | list | tuple) else None for record in records
+        }
         if len(kinds) != 1 or None in kinds:
             return {}
         first = records[0]
@@ -88,12 +92,12 @@ class Bag(tuple[Any, ...]):
     __slots__ = ()
 
     @classmethod
-    def of(cls, parts: Sequence[Any], fewest: int = FEWEST_COUNTED) -> Bag:
+    def of(cls, parts: Sequence[Any], min_count: int = FEWEST_COUNTED) -> Bag:
         """Return those of a list or set; none of so few that their places say what they are."""
         kinds = set(map(type, parts))
-        if len(parts) < fewest or kinds == {float}:
+        if len(parts) < min_count or kinds == {float}:
             return cls()
-        if len(kinds) == 1 and kinds <= _COUNTED:
+        if len(kinds) == 1 and kinds <= _COUNTED_TYPES:
             return cls(parts)
         return cls(repr(part) for part in parts if _is_counted(part))
 
@@ -109,9 +113,11 @@ class Ends(NamedTuple):
 
         Small records are counted, wherever they stand.
         """
-        some = [one.parts for one in lists]
-        lengths = set(map(len, some))
-        nested = any(isinstance(parts[-1], list | tuple | dict) and _is_counted(parts[-1]) for parts in some if parts)
+        part_lists = [ends.parts for ends in lists]
+        lengths = set(map(len, part_lists))
+        nested = any(
+            isinstance(parts[-1], list | tuple | dict) and _is_counted(parts[-1]) for parts in part_lists if parts
+        )
         return len(lengths) > 1 and max(lengths) > MOST_FROM_END and not nested
 
 
@@ -121,9 +127,9 @@ NO_SCALARS = (Bag, Table, Ends)
 
 def _is_counted(part: object) -> bool:
     if isinstance(part, list | tuple | dict):
-        own = part.values() if isinstance(part, dict) else part
-        return 0 < len(part) <= MOST_OWN and set(map(type, own)) <= _COUNTED
-    return type(part) in _COUNTED
+        values = part.values() if isinstance(part, dict) else part
+        return 0 < len(part) <= MOST_OWN and set(map(type, values)) <= _COUNTED_TYPES
+    return type(part) in _COUNTED_TYPES
 
 
 def scalars(output: object) -> Iterator[tuple[Path, object]]:
@@ -158,11 +164,11 @@ def placed(outputs: Sequence[object]) -> Iterator[Placed]:
     return within((), np.arange(len(outputs)), outputs)
 
 
-def check_width(columns: int, most: int = MOST_COLUMNS) -> None:
+def check_width(columns: int, max_columns: int = MOST_COLUMNS) -> None:
     """Raise LearnerError for outputs that are too wide to be audited in any reasonable time."""
-    if columns > most:
+    if columns > max_columns:
         raise LearnerError(
-            f"the mechanism returned an output of {columns:,} columns, more than the {most:,} that an audit "
+            f"the mechanism returned an output of {columns:,} columns, more than the {max_columns:,} that an audit "
             "reads: return fewer, such as those that one record changes"
         )
 
@@ -189,49 +195,49 @@ def of_one_type(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Place
     places: dict[type, list[int]] = defaultdict(list)
     for i, kind in enumerate(kinds):
         places[kind].append(i)
-    for here in places.values():
-        yield path, runs[here], [values[i] for i in here]
+    for values_of_type in places.values():
+        yield path, runs[values_of_type], [values[i] for i in values_of_type]
 
 
 def within(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
     """Yield what stands at a place, and within it."""
-    for _, those, alike in of_one_type(path, runs, values):
-        if isinstance(alike[0], float | int | str | bytes | None):
-            yield path, those, alike
+    for _, those, same_type in of_one_type(path, runs, values):
+        if isinstance(same_type[0], float | int | str | bytes | None):
+            yield path, those, same_type
         else:
-            known = alike if type(alike[0]) in _PLAIN else list(map(plain, alike))
-            for _, some, parts in of_one_type(path, those, known):
-                yield from _nested(path, some, parts)
+            read_parts = same_type if type(same_type[0]) in _PLAIN_TYPES else list(map(plain, same_type))
+            for _, runs_of_type, parts in of_one_type(path, those, read_parts):
+                yield from _nested(path, runs_of_type, parts)
 
 
 def _nested(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
     """Yield what values of one type hold."""
-    one = values[0]
-    if isinstance(one, Set):
+    example = values[0]
+    if isinstance(example, Set):
         parts: Sequence[Sequence[Any]] = [sorted(value, key=text_of_part) for value in values]
-    elif isinstance(one, complex):
+    elif isinstance(example, complex):
         parts = [(value.real, value.imag) for value in values]
-    elif isinstance(one, Mapping) or (isinstance(one, Sequence) and not isinstance(one, str | bytes)):
+    elif isinstance(example, Mapping) or (isinstance(example, Sequence) and not isinstance(example, str | bytes)):
         parts = values
     else:
-        known = isinstance(one, Real | Decimal | str | bytes | None)
-        yield path, runs, values if known else list(map(category, values))
+        scalar = isinstance(example, Real | Decimal | str | bytes | None)
+        yield path, runs, values if scalar else list(map(category, values))
         return
     if len(path) == MOST_LEVELS:
         raise LearnerError(f"the mechanism returned more than {MOST_LEVELS} levels of nesting")
     check_width(max(map(len, parts)))
-    kind, each = type(one).__name__, 2 if isinstance(one, Mapping) else 1  # a key and what it holds
-    yield path, runs, [Size(kind, each * len(part)) for part in parts]
+    kind, step = type(example).__name__, 2 if isinstance(example, Mapping) else 1  # a key and what it holds
+    yield path, runs, [Size(kind, step * len(part)) for part in parts]
     if tables := [(run, Table(part)) for run, part in zip(runs.tolist(), parts, strict=True) if Table.is_in(part)]:
         yield path, np.array([run for run, _ in tables]), [table for _, table in tables]
-    if isinstance(one, Mapping):
+    if isinstance(example, Mapping):
         yield from _of_keys(path, runs, values)
         return
-    fewest = 1 if isinstance(one, Set) else FEWEST_COUNTED
-    counted = [Bag.of(part, fewest) for part in parts]
-    if bags := [(run, bag) for run, bag in zip(runs.tolist(), counted, strict=True) if bag]:
+    min_count = 1 if isinstance(example, Set) else FEWEST_COUNTED
+    counted_bags = [Bag.of(part, min_count) for part in parts]
+    if bags := [(run, bag) for run, bag in zip(runs.tolist(), counted_bags, strict=True) if bag]:
         yield path, np.array([run for run, _ in bags]), [bag for _, bag in bags]
-    if not isinstance(one, Set | complex):
+    if not isinstance(example, Set | complex):
         yield path, runs, list(map(Ends, parts))
     yield from _of_parts(path, runs, parts)
 
@@ -243,8 +249,8 @@ def _of_parts(path: Path, runs: Runs, parts: Sequence[Sequence[Any]], step: int 
         if i < shortest:
             yield from within((*path, step * i), runs, column)
         else:
-            here = [run for run, part in enumerate(column) if part is not _NOTHING]
-            yield from within((*path, step * i), runs[here], [column[run] for run in here])
+            present = [run for run, part in enumerate(column) if part is not _NOTHING]
+            yield from within((*path, step * i), runs[present], [column[run] for run in present])
 
 
 def _of_keys(path: Path, runs: Runs, mappings: Sequence[Mapping[Any, Any]]) -> Iterator[Placed]:
@@ -252,31 +258,31 @@ def _of_keys(path: Path, runs: Runs, mappings: Sequence[Mapping[Any, Any]]) -> I
 
     Where all have the same keys, each text stands before what its key holds: frozen events name outcomes so.
     """
-    known: dict[tuple[object, ...], _Keys] = {}  # most have the same keys
-    of: list[_Keys] = []
+    keys_of_names: dict[tuple[object, ...], _Keys] = {}  # most have the same keys
+    key_lists: list[_Keys] = []
     for mapping in mappings:
         keys = tuple(mapping)
         plainly = set(map(type, keys)) <= {str, int, bytes}  # others may be equal and have other texts
-        of.append(known[keys] if plainly and keys in known else _Keys.of(keys))
+        key_lists.append(keys_of_names[keys] if plainly and keys in keys_of_names else _Keys.of(keys))
         if plainly:
-            known[keys] = of[-1]
-    if all(one is of[0] for one in of):
-        texts, order = of[0]
-        held = list(zip(*(mapping.values() for mapping in mappings), strict=True))
+            keys_of_names[keys] = key_lists[-1]
+    if all(item is key_lists[0] for item in key_lists):
+        texts, order = key_lists[0]
+        columns_of_key = list(zip(*(mapping.values() for mapping in mappings), strict=True))
         for i, place in enumerate(order):
-            yield from within((*path, 2 * i), runs, [texts[place]] * len(of))
-            yield from within((*path, texts[place]), runs, held[place])
+            yield from within((*path, 2 * i), runs, [texts[place]] * len(key_lists))
+            yield from within((*path, texts[place]), runs, columns_of_key[place])
     else:
-        yield from _of_parts(path, runs, [[texts[place] for place in order] for texts, order in of], step=2)
-        at: dict[str, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
-        for run, (texts, _), mapping in zip(runs.tolist(), of, mappings, strict=True):
+        yield from _of_parts(path, runs, [[texts[place] for place in order] for texts, order in key_lists], step=2)
+        runs_of_key: dict[str, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
+        for run, (texts, _), mapping in zip(runs.tolist(), key_lists, mappings, strict=True):
             for text, value in zip(texts, mapping.values(), strict=True):
-                at[text][0].append(run)
-                at[text][1].append(value)
-        for text in sorted(at):
-            yield from within((*path, text), np.array(at[text][0]), at[text][1])
-    if moved := [i for i, (_, order) in enumerate(of) if order != sorted(order)]:
-        yield from within((*path, ORDER), runs[moved], [of[i].order for i in moved])
+                runs_of_key[text][0].append(run)
+                runs_of_key[text][1].append(value)
+        for text in sorted(runs_of_key):
+            yield from within((*path, text), np.array(runs_of_key[text][0]), runs_of_key[text][1])
+    if reordered := [i for i, (_, order) in enumerate(key_lists) if order != sorted(order)]:
+        yield from within((*path, ORDER), runs[reordered], [key_lists[i].order for i in reordered])
 
 
 def text_of_part(part: object) -> str:
@@ -313,7 +319,7 @@ class Ids(NamedTuple):
     def values(table: Columns, names: tuple[Hashable, ...]) -> tuple[Any, ...]:
         """Return what these columns say of each record; nothing where that does not tell records apart."""
         columns = [table.get(name, ()) for name in names]
-        if not all(set(map(type, column)) <= _COUNTED for column in columns):
+        if not all(set(map(type, column)) <= _COUNTED_TYPES for column in columns):
             return ()
         values = tuple(columns[0]) if len(columns) == 1 else tuple(zip(*columns, strict=False))
         return values if len(set(values)) == len(values) else ()
@@ -321,8 +327,11 @@ class Ids(NamedTuple):
     @classmethod
     def of_tables(cls, tables: Mapping[Path, Sequence[Placed]]) -> dict[Path, Ids]:
         """Return them where tables have such a column."""
-        found = {path: cls.of([table.columns for *_, leaves in of for table in leaves]) for path, of in tables.items()}
-        return {path: ids for path, ids in found.items() if ids is not None}
+        ids_of_path = {
+            path: cls.of([table.columns for *_, leaves in tables_of_path for table in leaves])
+            for path, tables_of_path in tables.items()
+        }
+        return {path: ids for path, ids in ids_of_path.items() if ids is not None}
 
     @classmethod
     def of(cls, tables: Sequence[Columns]) -> Ids | None:
@@ -331,52 +340,52 @@ class Ids(NamedTuple):
         All columns without floats may be one together.
         """
         first = tables[0]
-        alone = [(name,) for name in first if cls.values(first, (name,))]
-        counted = tuple(name for name, values in first.items() if set(map(type, values)) <= _COUNTED)
-        chosen, best = None, 0
-        for names in [*alone, counted] if len(counted) < len(first) else alone:
-            held = [cls.values(of, names) for of in tables]
-            if all(held) and len(set(held)) > 1:
-                times = Counter(value for values in held for value in values)
+        single_names = [(name,) for name in first if cls.values(first, (name,))]
+        countable_names = tuple(name for name, values in first.items() if set(map(type, values)) <= _COUNTED_TYPES)
+        ids, best = None, 0
+        for names in [*single_names, countable_names] if len(countable_names) < len(first) else single_names:
+            value_lists = [cls.values(table, names) for table in tables]
+            if all(value_lists) and len(set(value_lists)) > 1:
+                times = Counter(value for values in value_lists for value in values)
                 often = [(-count, repr(value), value) for value, count in times.items() if count >= REPEATS]
-                often = sorted(often, key=lambda one: one[:2])[: MOST_READ // len(first)]
-                if (total := -sum(one[0] for one in often)) > best:
-                    best, chosen = total, cls(names, {value for *_, value in often})
-        return chosen
+                often = sorted(often, key=lambda entry: entry[:2])[: MOST_READ // len(first)]
+                if (total := -sum(entry[0] for entry in often)) > best:
+                    best, ids = total, cls(names, {value for *_, value in often})
+        return ids
 
 
 def by_id(path: Path, runs: Runs, leaves: Sequence[Any], ids: Mapping[Path, Ids]) -> Iterator[Placed]:
     """Yield the scalars of tables beside ids that are known, at a place for each id and column."""
     if path not in ids:
         return
-    names, known = ids[path]
-    held: dict[tuple[str, str], tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
+    names, identifiers = ids[path]
+    runs_of_key: dict[tuple[str, str], tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
     for run, table in enumerate(leaves):
         values = Ids.values(table.columns, names)
-        here = [(i, repr(value)) for i, value in enumerate(values) if value in known]
+        present = [(i, repr(value)) for i, value in enumerate(values) if value in identifiers]
         for other, column in table.columns.items():
-            for i, text in here if other not in names else ():
-                those, parts = held[text, repr(other)]
+            for i, text in present if other not in names else ():
+                those, parts = runs_of_key[text, repr(other)]
                 those.append(run)
                 parts.append(column[i])
-    for steps, (those, parts) in held.items():
+    for steps, (those, parts) in runs_of_key.items():
         yield from _scalars_within((*path, BY_ID, *steps), runs[those], parts)
 
 
 def from_end(path: Path, runs: Runs, leaves: Sequence[Ends]) -> Iterator[Placed]:
     """Yield the scalars of the last parts of lists, each at a place for how far from the end its part is."""
     for i in range(MOST_FROM_END):
-        here = [run for run, end in enumerate(leaves) if len(end.parts) > i]
-        if here:
-            parts = [leaves[run].parts[-1 - i] for run in here]
-            yield from _scalars_within((*path, FROM_END, i), runs[here], parts)
+        reaching = [run for run, end in enumerate(leaves) if len(end.parts) > i]
+        if reaching:
+            parts = [leaves[run].parts[-1 - i] for run in reaching]
+            yield from _scalars_within((*path, FROM_END, i), runs[reaching], parts)
 
 
 def _scalars_within(path: Path, runs: Runs, parts: Sequence[Any]) -> Iterator[Placed]:
     return (placed for placed in within(path, runs, parts) if type(placed[2][0]) not in NO_SCALARS)
 
 
-def _of_one_length(named: Mapping[Any, Any]) -> Columns:
+def _of_one_length(column_of_name: Mapping[Any, Any]) -> Columns:
     """Return lists of one length by their names."""
-    alike = all(isinstance(column, list | tuple) for column in named.values())
-    return dict(named) if alike and len(set(map(len, named.values()))) == 1 else {}
+    sequences = all(isinstance(column, list | tuple) for column in column_of_name.values())
+    return dict(column_of_name) if sequences and len(set(map(len, column_of_name.values()))) == 1 else {}

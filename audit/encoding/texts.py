@@ -13,7 +13,7 @@ import numpy as np
 from .places import Path, Placed, of_one_type
 
 #: Beyond 2^53 a float does not hold every whole number, so a second column holds the remainder modulo 2^53.
-WHOLE = 2**53
+MAX_INTEGER = 2**53
 #: The most parts of a text, which are tokens, or the bytes and the characters of texts of one length that are read one
 #: by one; the most of all texts that are split together; and the most characters of a text that are read at all.
 MOST_PARTS, MOST_TOGETHER, MOST_CHARACTERS = 1024, 4096, 10_000
@@ -44,35 +44,35 @@ def tokens_of(texts: Placed, split: Mapping[Path, bool]) -> Iterator[Placed]:
     path, runs, leaves = texts
     if path not in split or not isinstance(leaves[0], str | bytes):
         return
-    most = min(MOST_PARTS, MOST_TOGETHER // len(split))
+    max_parts = min(MOST_PARTS, MOST_TOGETHER // len(split))
     number: dict[str | bytes, int] = {}
     numbers = np.array([number.setdefault(text, len(number)) for text in leaves])
     parts: dict[int, tuple[list[int], list[object]]] = defaultdict(lambda: ([], []))
     for text, its in number.items():
-        for i, token in _tokens(text, most, aligned=split[path]):
+        for i, token in _tokens(text, max_parts, aligned=split[path]):
             parts[i][0].append(its)
             parts[i][1].append(token)
     for i, (with_one, tokens) in parts.items():
-        which = np.full(len(number), -1)
-        which[with_one] = np.arange(len(with_one))
-        which = which[numbers]
-        here = np.flatnonzero(which >= 0)
-        yield from of_one_type((*path, i), runs[here], [tokens[token] for token in which[here].tolist()])
+        place_of_run = np.full(len(number), -1)
+        place_of_run[with_one] = np.arange(len(with_one))
+        place_of_run = place_of_run[numbers]
+        coded = np.flatnonzero(place_of_run >= 0)
+        yield from of_one_type((*path, i), runs[coded], [tokens[token] for token in place_of_run[coded].tolist()])
 
 
-def _tokens(text: str | bytes, most: int, *, aligned: bool) -> Iterator[tuple[int, object]]:
+def _tokens(text: str | bytes, max_parts: int, *, aligned: bool) -> Iterator[tuple[int, object]]:
     """Yield the parts of a text with their places: numbers, words, what is between; the last one, and both ends.
 
     Bytes come one by one too, and so do the characters of texts that are aligned.
     """
     if isinstance(text, bytes):
-        yield from enumerate(map(float, text[:most]), start=MOST_PARTS + 3)
+        yield from enumerate(map(float, text[:max_parts]), start=MOST_PARTS + 3)
         text = text.decode("latin-1")
     elif aligned:
-        yield from enumerate(text[:most], start=MOST_PARTS + 3)
+        yield from enumerate(text[:max_parts], start=MOST_PARTS + 3)
     text = text[:MOST_CHARACTERS]
     tokens = [_token(token) for token in _TOKENS.findall(text)]
-    yield from enumerate(tokens[:most])
+    yield from enumerate(tokens[:max_parts])
     if tokens:
         yield MOST_PARTS, tokens[-1]
         yield MOST_PARTS + 1, text[0]

@@ -17,7 +17,7 @@ from ...mechanisms.measures.divergences import NEAR_ONE
 from ...mechanisms.measures.gaussian_dp import GDP
 from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.measures.renyi import RDP, ZCDP
-from ...mechanisms.privacy_loss import PLAIN, PrivacyLoss
+from ...mechanisms.privacy_loss import MIN_DELTA, PrivacyLoss
 from ...mechanisms.view import ACTIONS, View
 from ..play.pairs import Pair
 from .exact import NotExactError, exact_epsilon, law_of
@@ -79,7 +79,7 @@ def level_of_loss(measure: Measure, law: PrivacyLoss) -> float:
     levels = [0.0]
     for end in (slice(None), slice(None, None, -1)):  # events of the right world, and of the left
         low, high = sorted((law.left[end].cumsum(), law.right[end].cumsum()), key=np.sum)
-        reliable = (low > PLAIN) & (high < 1 - _NEAR_ALL)
+        reliable = (low > MIN_DELTA) & (high < 1 - _NEAR_ALL)
         levels.append(float(np.max(measure.needed(high[reliable], low[reliable]), initial=0.0)))
     return max(levels)
 

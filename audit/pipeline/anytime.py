@@ -28,7 +28,7 @@ SEARCH_RUNS, FIRST = 2000, 12
 #: Epochs are a third as long as the runs before them, and from so many runs on as long: then little is left to learn.
 SLOW = 1000
 #: Runs that must be left after the search: the first ten serve to learn an attack.
-FEWEST = 20
+MIN_LEFT = 20
 #: The sides of runs, read as scores: beyond the upper threshold, beyond the lower one, or neither.
 SIDES = Event(-1.0, 1.0, "guess")
 
@@ -78,8 +78,8 @@ class Scored(Generic[Played]):
 def check_measure(claim: Claim) -> None:
     """Raise ValueError for a claim that guesses do not test."""
     if not claim.measure.is_epsilon:
-        stated = f"got early: {claim.measure!r}"
-        raise ValueError(f"stop must be budget for a claim in another measure than epsilon, {stated}")
+        detail = f"got early: {claim.measure!r}"
+        raise ValueError(f"stop must be budget for a claim in another measure than epsilon, {detail}")
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,16 @@ def until_falsified(game: Anytime[Worlds, Played], options: Sequence[Worlds]) ->
     audit = game.audit
     pair, index, searched = game.find_pair(options)
     claimed, budget = audit.claim.epsilon, audit.budget.runs - searched
-    if budget < FEWEST:
-        raise too_few_runs(audit.budget.runs, searched, FEWEST, len(options))
+    if budget < MIN_LEFT:
+        raise too_few_runs(audit.budget.runs, searched, MIN_LEFT, len(options))
     trained = game.trained(pair)
     first = min(FIRST, max(10, budget // 4)) if trained else 0
     planned = epochs(first, budget)
     bets, attacks = sequential.AnytimeBets(claimed, audit.claim.delta), _Attacks(game, pair, index, planned)
     counts, bound, end = Counts(), 0.0, planned[-1]
     for epoch in planned[1:] if trained else planned:
-        for got, falsified in _counted(audit, bets, attacks, epoch, counts):
-            counts = counts + got
+        for counted, falsified in _counted(audit, bets, attacks, epoch, counts):
+            counts = counts + counted
             bound = max(bound, bets.epsilon_lower(counts, audit.budget.alpha))
             if falsified:
                 bound = max(bound, math.nextafter(claimed, math.inf))
@@ -145,8 +145,8 @@ def epochs(first: int, budget: int) -> list[Epoch]:
     planned: list[Epoch] = []
     begin, number = 0, 0
     while begin < budget:
-        more = begin if begin >= SLOW else begin // 3
-        sizes = tuple((number + i, size) for i, size in blocks(min(max(first or FIRST, more), budget - begin)))
+        length = begin if begin >= SLOW else begin // 3
+        sizes = tuple((number + i, size) for i, size in blocks(min(max(first or FIRST, length), budget - begin)))
         planned.append(Epoch(begin, sizes))
         begin, number = begin + sum(size for _, size in sizes), number + len(sizes)
     return planned
@@ -161,17 +161,17 @@ def _counted(
     """
     stage = f"graded/{attacks.index}"  # the plan fixes the rest
     memory = audit.execution.memory
-    known = memory.recall(stage) if memory is not None else {}
-    guesses = attacks.guesses(epoch, [block for block in epoch.blocks if block[0] not in known])
+    recalled = memory.recall(stage) if memory is not None else {}
+    guesses = attacks.guesses(epoch, [block for block in epoch.blocks if block[0] not in recalled])
     for number, _ in epoch.blocks:
-        if number in known:
-            got, falsified = known[number], False
+        if number in recalled:
+            counts, falsified = recalled[number], False
         else:
-            got, falsified = _bet(audit.budget.alpha, bets, before, next(guesses))
+            counts, falsified = _bet(audit.budget.alpha, bets, before, next(guesses))
             if memory is not None and not falsified:
-                memory.keep(stage, number, got)
-        before = before + got
-        yield got, falsified
+                memory.keep(stage, number, counts)
+        before = before + counts
+        yield counts, falsified
         if falsified:
             return
 
@@ -211,7 +211,7 @@ class _Attacks(Generic[Worlds, Played]):
         past = self._past(begin)
         missing = [block for block in past if block[0] not in self.seen]
         played = self.game.play(self.pair, self.index, missing)
-        self.seen.update((number, one) for (number, _), one in zip(missing, played, strict=True))
+        self.seen.update((number, block) for (number, _), block in zip(missing, played, strict=True))
         return self.game.choose(self.pair, self.index, [self.seen[number] for number, _ in past])
 
     def _past(self, begin: int) -> list[tuple[int, int]]:
@@ -248,17 +248,17 @@ def _guess(
 
 def _bet(alpha: float, bets: sequential.AnytimeBets, counts: Counts, guesses: _Guesses[Played]) -> tuple[Counts, bool]:
     """Return the counts of these runs, up to the first that falsifies the claim, and whether one did."""
-    named, true = guesses.sides, np.where(guesses.left, 1, -1)
+    guessed, true = guesses.sides, np.where(guesses.left, 1, -1)
     graded = [np.cumsum(side, axis=0) for side in by_grade(guesses.grades, guesses.left)]
     runs = np.arange(1, true.size + 1)
     before = counts.tallies if counts.tally else (0, 0)
     wealth = bets.log_wealth(
         (before[0] + graded[0], before[1] + graded[1]),
-        (counts.right + np.cumsum(named == true), counts.guesses - counts.right + np.cumsum(named == -true)),
+        (counts.right + np.cumsum(guessed == true), counts.guesses - counts.right + np.cumsum(guessed == -true)),
         counts.runs + runs,
         bets.claimed,
     )
     rich = np.flatnonzero(wealth >= -math.log(alpha))
     seen = int(rich[0]) + 1 if rich.size else true.size
     tally = np.concatenate([side[seen - 1] for side in graded]).tolist()
-    return replace(count(SIDES, named[:seen], guesses.left[:seen]), tally=tuple(tally)), rich.size > 0
+    return replace(count(SIDES, guessed[:seen], guesses.left[:seen]), tally=tuple(tally)), rich.size > 0

@@ -46,26 +46,26 @@ TAKES = {
 Reader = Callable[[object, Claim, Budget, Execution, Given], Setup]
 
 
-def reader_of(target: object, claim: Claim, given: Given) -> Reader:
+def reader_of(target: object, claim: Claim, inputs: Given) -> Reader:
     """Return what reads what is given: a mechanism's inputs, a learner's losses, or its sequences of rounds."""
-    if is_mechanism(target, has_inputs=not given.losses_alone or given.pairs is not None):
-        refuse(target, "mechanism", given)
+    if is_mechanism(target, has_inputs=not inputs.losses_alone or inputs.pairs is not None):
+        refuse(target, "mechanism", inputs)
         check_no_game(claim)
         return read_data
     from .given_losses import read_losses, seen_on_sequences
     from .given_rounds import read_rounds
 
-    refuse(target, "learner", given)
-    alone = played_alone(claim, os_random=given.os_random)
-    if given.losses_alone and not (alone or seen_on_sequences(target, claim.view)):
+    refuse(target, "learner", inputs)
+    run_by_run = played_alone(claim, os_random=inputs.os_random)
+    if inputs.losses_alone and not (run_by_run or seen_on_sequences(target, claim.view)):
         return read_losses
     return read_rounds
 
 
-def refuse(target: object, kind: str, given: Given) -> None:
+def refuse(target: object, kind: str, inputs: Given) -> None:
     """Raise ValueError for what targets of this kind do not take: it would not be heeded."""
-    said = vars(given)
-    if names := [name for name in NOT_OF[kind] if said[name] not in (None, False)]:
+    options = vars(inputs)
+    if names := [name for name in NOT_OF[kind] if options[name] not in (None, False)]:
         raise takes_no(f"{name_of(target)} is a {kind}", names, TAKES[kind])
 
 
@@ -76,7 +76,7 @@ def audited(
     claim: Claim,
     budget: Budget,
     execution: Execution = IN_PROCESS,
-    given: Given | None = None,
+    inputs: Given | None = None,
     read: Reader | None = None,
 ) -> Result:
     """Return the result of auditing a claim about a learner or a mechanism: `falsify`, its keywords put together.
@@ -86,10 +86,10 @@ def audited(
     ValueError, LearnerError
         As `falsify`.
     """
-    began = time.perf_counter()
-    given = given or Given()
-    read = read or reader_of(target, claim, given)
-    setup = read(target, claim, budget.of_at_least(FEWEST_RUNS), execution, given)
+    start = time.perf_counter()
+    inputs = inputs or Given()
+    read = read or reader_of(target, claim, inputs)
+    setup = read(target, claim, budget.of_at_least(FEWEST_RUNS), execution, inputs)
 
     def shown(label: str) -> AbstractContextManager[None]:
         return stage(label if execution.progress else None)
@@ -101,9 +101,9 @@ def audited(
         with shown("searching inputs"):
             searched = search_inputs(audit, setup.space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
-    certified = _certified(audit, options, given, shown)
+    certified = _certified(audit, options, inputs, shown)
     result = replace(
-        conclude(audit, certified, began),
+        conclude(audit, certified, start),
         searched=searched,
         outputs_digest=digest_of(certified.blocks),
         pair_given=setup.pair_given,
@@ -111,21 +111,21 @@ def audited(
     falsified = result.verdict is Verdict.FALSIFIED
     if searched is not None:
         searched.check(name_of(audit.mechanism), falsified=falsified)
-    if given.trial:
+    if inputs.trial:
         if falsified:
             setup.check_late()
         return result
-    if setup.space is not None and given.shrink and falsified:
+    if setup.space is not None and inputs.shrink and falsified:
         with shown("simplifying inputs"):
             result = _with_shrunk(audit, setup.space, result)
-    with shown("last checks" if given.power is None or result.final else "power test"):
-        result = with_blind_spot(audit, audit.target, result, setup.weakening, given.power)
+    with shown("last checks" if inputs.power is None or result.final else "power test"):
+        result = with_blind_spot(audit, audit.target, result, setup.weakening, inputs.power)
         result = with_remarks(audit, result, certified.choice)
     if not result.final:
         exact, missing = extra_or_reason("exact value", partial(audit.exact, result))
         result = replace(result, exact=exact, missing=(*result.missing, *missing))
-    told: Result = audit.told(with_paired_runs(audit, result, certified.choice))
-    return told
+    described: Result = audit.told(with_paired_runs(audit, result, certified.choice))
+    return described
 
 
 def _with_shrunk(audit: Any, space: Any, result: Result) -> Result:
@@ -136,23 +136,25 @@ def _with_shrunk(audit: Any, space: Any, result: Result) -> Result:
     return replace(result, shrunk=shrunk, missing=(*result.missing, *missing))
 
 
-def _certified(audit: Any, options: Any, given: Given, shown: Callable[[str], AbstractContextManager[None]]) -> Any:
+def _certified(
+    audit: Any, options: Any, inputs: Given, progress: Callable[[str], AbstractContextManager[None]]
+) -> Any:
     """Return what the runs of an audit certify, its assumptions checked before and after."""
     with audit.naming_the_cure():
         before = audit.check(options)
         if audit.budget.stop == "early":
             from .anytime import until_falsified
 
-            with shown(f"up to {audit.budget.runs:,} runs, until the claim is falsified"):
+            with progress(f"up to {audit.budget.runs:,} runs, until the claim is falsified"):
                 certified = until_falsified(audit.anytime(), options)
         else:
-            rare = given.power is not None and not given.trial and can_be_rare(audit)
+            rare = inputs.power is not None and not inputs.trial and can_be_rare(audit)
             certified = all_runs(audit, options, partial(_look, audit) if rare else None)
         audit.recheck(options, certified.choice, before)
     return certified
 
 
-def _look(audit: Any, choice: Choice, counted: int) -> tuple[Choice, Rare | None]:
+def _look(audit: Any, choice: Choice, n_counted: int) -> tuple[Choice, Rare | None]:
     """Look for rare differences on what was chosen; a fault of the search costs no verdict."""
-    found, _ = extra_or_reason("rare differences", partial(Look(audit, choice).led, counted))
-    return found or (choice, None)
+    lead, _ = extra_or_reason("rare differences", partial(Look(audit, choice).led, n_counted))
+    return lead or (choice, None)

@@ -40,12 +40,12 @@ from .power_test import FACTORS, PowerTest
 #: The tests that a bisection of the factors takes, at most.
 TESTS = 4
 #: A test's share of the audit's runs, and the runs up to which it has as many as the audit.
-SHARE, FEW = 0.5, 4_000
+SHARE, MIN_RUNS = 0.5, 4_000
 #: The seeds of the tests are the audit's own plus this and what follows it.
-FRESH = 2_000_000
+SEED_SHIFT = 2_000_000
 #: Steps of the bisection for the factor at which a claim becomes false, the error of an exact law on a grid, and how
 #: near the claim a pair must be on a coarse one for its fine one to decide.
-STEPS, TOLERANCE, NEAR = 6, 1e-3, 0.05
+STEPS, TOLERANCE, CLOSE = 6, 1e-3, 0.05
 
 #: From a factor to the target with its noise divided by it.
 Weaken = Callable[[float], Any]
@@ -68,13 +68,13 @@ WeakenChoice = bool | str | Weaken | Weakening | None
 
 
 def weakening(
-    asked: WeakenChoice, target: object, by_parameter: Callable[[NoiseParameter, float], object]
+    weaken_choice: WeakenChoice, target: object, by_parameter: Callable[[NoiseParameter, float], object]
 ) -> Weakening | None:
     """Return how to weaken a target; None where faults are planted in its noise, or nothing is measured.
 
     Parameters
     ----------
-    asked : bool, str, callable, Weakening or None
+    weaken_choice : bool, str, callable, Weakening or None
         The parameter that sets the noise, see `mechanisms.weakening.NoiseParameter`, or what weakens; true or None:
         what is made of this package's parts is weakened by its fields.
     target
@@ -87,18 +87,18 @@ def weakening(
     ValueError
         If the target cannot be weakened so.
     """
-    if asked is False:
+    if weaken_choice is False:
         return None
-    if asked is None or asked is True:
+    if weaken_choice is None or weaken_choice is True:
         return _by_fields(target)
-    if isinstance(asked, Weakening):
-        weaken = asked
-    elif callable(asked):
-        weaken = Weakening(asked)
-    elif isinstance(asked, str):
-        weaken = Weakening(partial(by_parameter, NoiseParameter.parse(asked)), asked)
+    if isinstance(weaken_choice, Weakening):
+        weaken = weaken_choice
+    elif callable(weaken_choice):
+        weaken = Weakening(weaken_choice)
+    elif isinstance(weaken_choice, str):
+        weaken = Weakening(partial(by_parameter, NoiseParameter.parse(weaken_choice)), weaken_choice)
     else:
-        raise must_be("weaken", "true, false, a parameter's name or a function", asked)
+        raise must_be("weaken", "true, false, a parameter's name or a function", weaken_choice)
     weaken.weaken(FACTORS[0])  # what is no parameter is said before the audit, not after
     return weaken
 
@@ -114,7 +114,9 @@ def _by_fields(target: object) -> Weakening | None:
     return Weakening(partial(weakened, target))
 
 
-def with_blind_spot(audit: Audit, target: Any, result: Result, how: Weakening | None, power: float | None) -> Result:
+def with_blind_spot(
+    audit: Audit, target: Any, result: Result, weakening: Weakening | None, power: float | None
+) -> Result:
     """Return the result with its blind spot, or why it is missing, where power is asked for and no verdict is final.
 
     Parameters
@@ -127,8 +129,10 @@ def with_blind_spot(audit: Audit, target: Any, result: Result, how: Weakening | 
     if power is None or result.final or result.rare is not None:
         return replace(result, power=power or LARGEST)
     measured: Callable[[], BlindSpot | None] = PowerTest(audit, target, result.pair, power).measure
-    if how is not None:
-        measured = partial(blind_spot, audit, result.pair, how.weaken, parameter=how.parameter, limit=power)
+    if weakening is not None:
+        measured = partial(
+            blind_spot, audit, result.pair, weakening.weaken, parameter=weakening.parameter, limit=power
+        )
     spot, missing = extra_or_reason("blind spot", measured)
     return replace(result, power=power, blind_spot=spot, missing=(*result.missing, *missing))
 
@@ -163,7 +167,7 @@ def blind_spot(
         factor = FACTORS[middle]
         weaker = replace(
             tests.of(weaken(factor)),
-            budget=replace(tests.budget, seed=seed_beyond(audit.budget.seed, FRESH + middle)),
+            budget=replace(tests.budget, seed=seed_beyond(audit.budget.seed, SEED_SHIFT + middle)),
             execution=tests.execution.inside(f"weaker {factor:g}"),
         )
         bounds[factor] = weaker.once("bound", partial(_bound, weaker, pair))
@@ -172,8 +176,8 @@ def blind_spot(
     laws: tuple[float | None, float | None] = (None, None)
     if isinstance(pair, Pair) and audit.claim.measure.is_epsilon and (caught is None or caught > limit):
         laws = true_to(audit.claim, pair, weaken, once=audit.once)
-    tried = tuple(sorted(bounds.items()))
-    return BlindSpot(caught, tried, tests.budget.runs, tests.budget.alpha, parameter, *laws, limit=limit)
+    factors = tuple(sorted(bounds.items()))
+    return BlindSpot(caught, factors, tests.budget.runs, tests.budget.alpha, parameter, *laws, limit=limit)
 
 
 def _bound(audit: Audit, pair: object) -> float:
@@ -193,7 +197,7 @@ def _now(stage: str, compute: Callable[[], Json]) -> Json:
 
 def _tests(audit: Audit) -> Audit:
     """Return the audit with the budget of one test."""
-    runs = max(min(audit.budget.runs, FEW), int(SHARE * audit.budget.runs))
+    runs = max(min(audit.budget.runs, MIN_RUNS), int(SHARE * audit.budget.runs))
     return replace(
         audit,
         budget=replace(audit.budget, runs=runs, tests=audit.budget.tests * TESTS),
@@ -222,11 +226,11 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> t
         for view in (claim.view, *([] if claim.view.channel else [RELEASE])):
             rough = COARSE if not view.channel and has_grid_law(weaker) else FINE
             try:
-                near = {i: epsilon(view, rough, i) for i in places}
-                worst = max(near, key=near.__getitem__)
+                epsilons = {i: epsilon(view, rough, i) for i in places}
+                worst = max(epsilons, key=epsilons.__getitem__)
                 # A coarse grid chooses the pairs that may decide: the worst one, and what is near the claim.
-                decide = [worst, *(i for i in near if i != worst and near[i] > claim.epsilon - NEAR)]
-                fine = near.__getitem__ if rough == FINE else partial(epsilon, view, FINE)
+                decide = [worst, *(i for i in epsilons if i != worst and epsilons[i] > claim.epsilon - CLOSE)]
+                fine = epsilons.__getitem__ if rough == FINE else partial(epsilon, view, FINE)
                 true = all(fine(i) <= claim.epsilon * (1 + TOLERANCE) for i in decide)
             except NotExactError:
                 continue
@@ -235,23 +239,23 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> t
                 return true, worst
         return None
 
-    true, found = None, None
+    true, limit = None, None
     for factor in (1.0, *FACTORS):
-        found = at(factor, range(len(all_pairs)))
-        if found is None or not found[0]:
+        limit = at(factor, range(len(all_pairs)))
+        if limit is None or not limit[0]:
             break
         true = factor
     else:
         return true, None
-    if found is None or true is None:
-        return true, None if found is None else factor
-    false, places = factor, [found[1]]
+    if limit is None or true is None:
+        return true, None if limit is None else factor
+    false, places = factor, [limit[1]]
     for _ in range(STEPS):
         middle = math.sqrt(true * false)
-        found = at(middle, places)
-        if found is None:
+        limit = at(middle, places)
+        if limit is None:
             break
-        true, false = (middle, false) if found[0] else (true, middle)
+        true, false = (middle, false) if limit[0] else (true, middle)
     return true, false
 
 

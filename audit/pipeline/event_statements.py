@@ -25,7 +25,7 @@ from ..encoding.encoder import has_floats, rows_of, vectors
 from ..encoding.features import Labels, Outputs
 from ..encoding.objects import plain
 from ..encoding.places import text_of_part
-from ..encoding.texts import WHOLE, as_float
+from ..encoding.texts import MAX_INTEGER, as_float
 from ..statistics.digits import exactly
 from ..statistics.events import Event
 from .frame import Choice
@@ -35,7 +35,7 @@ from .frame import Choice
 MOST_RUNS, MOST_PARTS, MOST_NAMED, MOST_LETTERS = 2000, 2000, 3, 300
 #: A statement is shown if the runs in which it is wrong are at most this share of the runs with the event, and of
 #: those without it.
-WRONG = 0.1
+MAX_DISAGREEMENT = 0.1
 #: The words for an event that takes the same side in every run.
 NOTHING = "nothing found on this pair"
 
@@ -57,9 +57,9 @@ class _Wording:
 
 def described(choice: Choice, outputs: Outputs) -> Choice:
     """Return a choice with what some of the pilot's outputs show of it: its event in words, and whether by floats."""
-    found = partial(event_in_words, choice.event, choice.attack.score(outputs), outputs)
-    words, missing = extra_or_reason("event in words", found)
-    return replace(choice, in_words=words or "", floats=has_floats(outputs), missing=missing)
+    describe = partial(event_in_words, choice.event, choice.attack.score(outputs), outputs)
+    text, missing = extra_or_reason("event in words", describe)
+    return replace(choice, in_words=text or "", floats=has_floats(outputs), missing=missing)
 
 
 def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
@@ -77,17 +77,17 @@ def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
     runs = min(scores.size, MOST_RUNS)
     outputs = outputs[..., :runs] if isinstance(outputs, np.ndarray) else outputs[:runs]
     sides = {"left": scores[:runs] >= event.upper, "right": scores[:runs] <= event.lower}
-    used = {world: side for world, side in sides.items() if side.any() and not side.all()}
-    if not used:
+    mixed_sides = {world: side for world, side in sides.items() if side.any() and not side.all()}
+    if not mixed_sides:
         return NOTHING
     columns = columns_of(outputs)
-    statements = ((world, _best(columns, side), side) for world, side in used.items())
-    words = [
+    statements = ((world, _best(columns, side), side) for world, side in mixed_sides.items())
+    texts = [
         f"“{world}” where {best.text} (as the event in {best.agrees:,} of {runs:,} pilot runs)"
         for world, best, side in statements
-        if best is not None and runs - best.agrees <= WRONG * min(side.sum(), runs - side.sum())
+        if best is not None and runs - best.agrees <= MAX_DISAGREEMENT * min(side.sum(), runs - side.sum())
     ]
-    return ", ".join(words)
+    return ", ".join(texts)
 
 
 def columns_of(outputs: Outputs) -> dict[str, Part]:
@@ -98,8 +98,8 @@ def columns_of(outputs: Outputs) -> dict[str, Part]:
         if not sizes:
             return {"the output": numbers[0]}
         places = np.ndindex(*sizes)
-        named = zip(places, numbers[:MOST_PARTS], strict=False)
-        return {f"output[{', '.join(map(str, place))}]": row for place, row in named}
+        numbered = zip(places, numbers[:MOST_PARTS], strict=False)
+        return {f"output[{', '.join(map(str, place))}]": row for place, row in numbered}
     rows = rows_of(outputs)
     columns: dict[str, list[object]] = {}
     for run, output in enumerate(rows):
@@ -114,7 +114,7 @@ def columns_of(outputs: Outputs) -> dict[str, Part]:
 def _as_array(column: list[object]) -> Part:
     """Return a part that every output has as an array, where it is a plain number; else as it is."""
     kinds = set(map(type, column))
-    if kinds == {float} or (kinds == {int} and all(-WHOLE <= value <= WHOLE for value in column)):  # type: ignore[operator]
+    if kinds == {float} or (kinds == {int} and all(-MAX_INTEGER <= value <= MAX_INTEGER for value in column)):  # type: ignore[operator]
         return np.array(column)
     return column
 
@@ -129,8 +129,8 @@ def _parts(output: object, name: str) -> Iterator[tuple[str, object]]:
         yield name or "the output", _OfType(type(output).__name__)
     if isinstance(output, Mapping):
         for key, value in output.items():
-            named = isinstance(key, str) and key.isidentifier()
-            inner = (f"{name}.{key}" if name else key) if named else f"{name or 'output'}[{_quoted(key)}]"
+            is_identifier = isinstance(key, str) and key.isidentifier()
+            inner = (f"{name}.{key}" if name else key) if is_identifier else f"{name or 'output'}[{_quoted(key)}]"
             yield f"key {_quoted(key)}{f' of {name}' if name else ''}", _PRESENT
             yield from _parts(value, inner)
     elif isinstance(output, Set):
@@ -145,7 +145,7 @@ def _parts(output: object, name: str) -> Iterator[tuple[str, object]]:
 
 
 #: The largest float.
-_MOST = sys.float_info.max
+_MAX_FLOAT = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,10 @@ class _OfType:
 _PRESENT = object()
 
 
-def _quoted(thing: object) -> str:
-    if isinstance(thing, _OfType):
-        return f"of type {thing.name}"
-    return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else text_of_part(thing)
+def _quoted(value: object) -> str:
+    if isinstance(value, _OfType):
+        return f"of type {value.name}"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else text_of_part(value)
 
 
 def kind_of_part(part: object) -> str:
@@ -177,67 +177,69 @@ def kind_of_part(part: object) -> str:
     return "a number" if is_number else _quoted(part)
 
 
-def _best(columns: Mapping[str, Part], says: Labels) -> _Wording | None:
-    """Return the statement about one part that agrees with `says` most often, the simplest of these."""
-    statements = (one for name, column in columns.items() for one in _statements(name, column, says))
-    short = (one for one in statements if len(one.text) <= MOST_LETTERS)
-    return max(short, key=lambda one: (one.agrees, -one.words), default=None)
+def _best(columns: Mapping[str, Part], named: Labels) -> _Wording | None:
+    """Return the statement about one part that agrees with `named` most often, the simplest of these."""
+    statements = (statement for name, column in columns.items() for statement in _statements(name, column, named))
+    short = (statement for statement in statements if len(statement.text) <= MOST_LETTERS)
+    return max(short, key=lambda statement: (statement.agrees, -statement.words), default=None)
 
 
-def _statements(name: str, column: Part, says: Labels) -> Iterator[_Wording]:
+def _statements(name: str, column: Part, named: Labels) -> Iterator[_Wording]:
     if isinstance(column, np.ndarray):
         kind = column.dtype.kind
-        if kind in "iu" and (column.min() < -WHOLE or column.max() > WHOLE):
+        if kind in "iu" and (column.min() < -MAX_INTEGER or column.max() > MAX_INTEGER):
             column = column.astype(object)
         missing = np.isnan(column) if kind == "f" else np.zeros(column.size, dtype=np.bool_)
-        yield from _about_nan(name, missing, says)
-        yield from _about_numbers(name, column, missing, says, whole=kind in "biu")
+        yield from _about_nan(name, missing, named)
+        yield from _about_numbers(name, column, missing, named, integral=kind in "biu")
         return
-    there = np.array([value is not ... for value in column])
-    if column[int(there.argmax())] is _PRESENT:  # some run has the part, else it would have no column
-        yield from _about_marks(f"{name} is present", f"{name} is not present", there, says)
+    present = np.array([value is not ... for value in column])
+    if column[int(present.argmax())] is _PRESENT:  # some run has the part, else it would have no column
+        yield from _about_marks(f"{name} is present", f"{name} is not present", present, named)
         return
-    if not there.all():
-        yield from _about_marks(f"{name} is there", f"{name} is not there", there, says)
+    if not present.all():
+        yield from _about_marks(f"{name} is there", f"{name} is not there", present, named)
     numeric = np.array([isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in column])
     if numeric.any():
         pairs = zip(column, numeric, strict=True)
-        held = [math.nan if not ok else v if isinstance(v, int) else as_float(v) for v, ok in pairs]
-        rounded = any(isinstance(v, int) and abs(v) > WHOLE for v in held)
-        numbers = np.array(held, dtype=object if rounded else np.float64)
-        missing = np.array([v != v for v in held])
-        whole = all(isinstance(v, int) and abs(v) < _MOST for v, ok in zip(held, numeric, strict=True) if ok)
-        yield from _about_nan(name, missing & numeric, says)
-        yield from _about_numbers(name, numbers, missing, says, whole=whole)
+        read_numbers = [math.nan if not ok else v if isinstance(v, int) else as_float(v) for v, ok in pairs]
+        rounded = any(isinstance(v, int) and abs(v) > MAX_INTEGER for v in read_numbers)
+        numbers = np.array(read_numbers, dtype=object if rounded else np.float64)
+        missing = np.array([v != v for v in read_numbers])
+        integral = all(
+            isinstance(v, int) and abs(v) < _MAX_FLOAT for v, ok in zip(read_numbers, numeric, strict=True) if ok
+        )
+        yield from _about_nan(name, missing & numeric, named)
+        yield from _about_numbers(name, numbers, missing, named, integral=integral)
     texts = [None if ok or value is ... else _quoted(value) for value, ok in zip(column, numeric, strict=True)]
-    yield from _about_categories(name, texts, says)
+    yield from _about_categories(name, texts, named)
 
 
-def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[_Wording]:
-    agrees = int((marks == says).sum())
+def _about_marks(yes: str, no: str, marks: Labels, named: Labels) -> Iterator[_Wording]:
+    agrees = int((marks == named).sum())
     yield _Wording(yes, 1, agrees)
     yield _Wording(no, 1, marks.size - agrees)
 
 
-def _about_nan(name: str, marks: Labels, says: Labels) -> Iterator[_Wording]:
+def _about_nan(name: str, marks: Labels, named: Labels) -> Iterator[_Wording]:
     if marks.any():
-        yield from _about_marks(f"{name} is nan", f"{name} is not nan", marks, says)
+        yield from _about_marks(f"{name} is nan", f"{name} is not nan", marks, named)
 
 
-def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> Iterator[_Wording]:
+def _about_categories(name: str, texts: Sequence[str | None], named: Labels) -> Iterator[_Wording]:
     """Yield that a part is one of few categories: those that are more often where the event says it."""
     weights: dict[str, int] = {}
-    for text, said in zip(texts, says.tolist(), strict=True):
+    for text, is_named in zip(texts, named.tolist(), strict=True):
         if text is not None:
-            weights[text] = weights.get(text, 0) + (1 if said else -1)
-    chosen = [text for text, weight in weights.items() if weight > 0]
-    if 0 < len(chosen) <= MOST_NAMED:
-        agrees = int((~says).sum()) + sum(weights[text] for text in chosen)
-        yield _Wording(f"{name} is {' or '.join(sorted(chosen))}", len(chosen), agrees)
+            weights[text] = weights.get(text, 0) + (1 if is_named else -1)
+    categories = [text for text, weight in weights.items() if weight > 0]
+    if 0 < len(categories) <= MOST_NAMED:
+        agrees = int((~named).sum()) + sum(weights[text] for text in categories)
+        yield _Wording(f"{name} is {' or '.join(sorted(categories))}", len(categories), agrees)
 
 
 def _about_numbers(
-    name: str, numbers: NDArray[Any], missing: Labels, says: Labels, *, whole: bool
+    name: str, numbers: NDArray[Any], missing: Labels, named: Labels, *, integral: bool
 ) -> Iterator[_Wording]:
     """Yield the range of a part that agrees with the event most often, and the best range that it is outside of.
 
@@ -246,50 +248,52 @@ def _about_numbers(
     values, places = np.unique(numbers[~missing], return_inverse=True)
     if values.size < 2:
         return
-    weights: Floats = np.bincount(places, np.where(says[~missing], 1.0, -1.0), minlength=values.size).astype(float)
-    for sign, outside in ((1.0, False), (-1.0, True)):
-        start, end, more = _heaviest(sign * weights)
+    weights: Floats = np.bincount(places, np.where(named[~missing], 1.0, -1.0), minlength=values.size).astype(float)
+    for sign, is_outside in ((1.0, False), (-1.0, True)):
+        start, end, gain = _heaviest(sign * weights)
         if start > 0 or end < values.size - 1:
             # A run without a number is neither within a range nor outside of it, but it is not a certain number.
-            true_of_others = says if outside and _is_one(values, start, end, whole=whole) else ~says
-            known = says if outside else ~says
-            agrees = (known & ~missing).sum() + (true_of_others & missing).sum() + more
-            yield _Wording(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
+            true_of_others = named if is_outside and _is_one(values, start, end, integral=integral) else ~named
+            side = named if is_outside else ~named
+            agrees = (side & ~missing).sum() + (true_of_others & missing).sum() + gain
+            yield _Wording(*_range(name, values, start, end, integral=integral, is_outside=is_outside), int(agrees))
 
 
 def _heaviest(weights: Floats) -> tuple[int, int, float]:
     """Return the neighbouring values of the largest sum, the first and the last, and the sum."""
     sums = np.concatenate([[0.0], np.cumsum(weights)])
-    least = np.minimum.accumulate(sums[:-1])
-    end = int((sums[1:] - least).argmax())
+    minimum = np.minimum.accumulate(sums[:-1])
+    end = int((sums[1:] - minimum).argmax())
     start = int(sums[: end + 1].argmin())
     return start, end, float(sums[end + 1] - sums[start])
 
 
-def _is_one(values: NDArray[Any], start: int, end: int, *, whole: bool) -> bool:
+def _is_one(values: NDArray[Any], start: int, end: int, *, integral: bool) -> bool:
     """Tell whether a range is a single number that is named, not what lies between its neighbours."""
-    return bool(start == end and (whole or values[start] in (-math.inf, math.inf)))
+    return bool(start == end and (integral or values[start] in (-math.inf, math.inf)))
 
 
-def _range(name: str, values: NDArray[Any], start: int, end: int, *, whole: bool, outside: bool) -> tuple[str, int]:
+def _range(
+    name: str, values: NDArray[Any], start: int, end: int, *, integral: bool, is_outside: bool
+) -> tuple[str, int]:
     """Return that a part is within the values from `start` to `end`, or outside, and how many words that takes."""
-    if _is_one(values, start, end, whole=whole):
-        return f"{name} {'is not' if outside else '='} {_named(values[start])}", 1
+    if _is_one(values, start, end, integral=integral):
+        return f"{name} {'is not' if is_outside else '='} {_named(values[start])}", 1
     sides = []
     if start > 0:
-        edge = None if whole else _between(values[start - 1], values[start])
-        sign = "<" if outside else ">=" if edge is None else ">"
+        edge = None if integral else _between(values[start - 1], values[start])
+        sign = "<" if is_outside else ">=" if edge is None else ">"
         sides.append(f"{name} {sign} {_named(values[start] if edge is None else edge)}")
     if end < values.size - 1:
-        edge = None if whole else _between(values[end], values[end + 1])
-        sign = ">" if outside else "<=" if edge is None else "<"
+        edge = None if integral else _between(values[end], values[end + 1])
+        sign = ">" if is_outside else "<=" if edge is None else "<"
         sides.append(f"{name} {sign} {_named(values[end] if edge is None else edge)}")
-    return (" or " if outside else " and ").join(sides), len(sides)
+    return (" or " if is_outside else " and ").join(sides), len(sides)
 
 
 def _named(number: Any) -> str:
     """Return a number by all its digits."""
-    return str(Decimal(number)) if isinstance(number, int) and abs(number) > WHOLE else exactly(number)
+    return str(Decimal(number)) if isinstance(number, int) and abs(number) > MAX_INTEGER else exactly(number)
 
 
 def _between(low: Any, high: Any) -> float | None:
@@ -301,4 +305,4 @@ def _between(low: Any, high: Any) -> float | None:
 
 def _finite(number: Any) -> float:
     """Return the number as a float, finite for every whole number."""
-    return max(-_MOST, min(as_float(number), _MOST)) if isinstance(number, int) else number
+    return max(-_MAX_FLOAT, min(as_float(number), _MAX_FLOAT)) if isinstance(number, int) else number

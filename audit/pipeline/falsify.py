@@ -169,19 +169,23 @@ def falsify(
     check_claim(claim)
     game: dict[str, Any] = {"rounds": rounds, "arms": arms, "pair": pair, "pairs": pairs}
     worlds: dict[str, Any] = {"left": left, "right": right, "inputs": inputs}
-    drawn: dict[str, Any] = {"os_random": os_random, "global_random": FRESH_SEEDS if reseed else global_random}
+    randomness: dict[str, Any] = {"os_random": os_random, "global_random": FRESH_SEEDS if reseed else global_random}
     read: dict[str, Any] = {"bits": bits, "call_limit": call_limit, "attributes": attributes, "score": score}
     tested = power_of(power, weaken)
-    given = Given(**game, **worlds, **drawn, **read, weaken=weaken, power=tested, shrink=shrink)
+    all_inputs = Given(**game, **worlds, **randomness, **read, weaken=weaken, power=tested, shrink=shrink)
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster)
     if progress:
         begin(DELAY)
     if canaries is not None:
-        refuse(target, "training", given)
-        many: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "global_random": drawn["global_random"]}
-        many["power"] = tested
-        return audit_training(cast(Training, target), claim, budget, execution, **many)
-    return audited(target, claim, budget, execution, given)
+        refuse(target, "training", all_inputs)
+        options: dict[str, Any] = {
+            "canaries": canaries,
+            "trainings": trainings,
+            "global_random": randomness["global_random"],
+        }
+        options["power"] = tested
+        return audit_training(cast(Training, target), claim, budget, execution, **options)
+    return audited(target, claim, budget, execution, all_inputs)
 
 
 #: The name that audits of mechanisms had.

@@ -31,7 +31,7 @@ from ..statistics.events import Certificate, Counts, Event
 from ..verdicts.rare import Rare
 from ..verdicts.verdict import OnPair, Result
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 Block = TypeVar("Block")
 #: The fewest runs of an audit.
 FEWEST_RUNS = 20
@@ -135,12 +135,12 @@ class Audit(ABC):
     def kept_blocks(
         self,
         stage: str,
-        wanted: Sequence[Block],
-        play: Callable[[Sequence[Block]], Iterable[Kept]],
-        read: Callable[[bytes], Kept | None],
-        write: Callable[[Kept], bytes | None],
+        blocks: Sequence[Block],
+        play: Callable[[Sequence[Block]], Iterable[Value]],
+        read: Callable[[bytes], Value | None],
+        write: Callable[[Value], bytes | None],
         quick: float = 0.0,
-    ) -> list[Kept]:
+    ) -> list[Value]:
         """Return what blocks of runs showed: those that the memory knows, and the others played now and kept there.
 
         Parameters
@@ -154,23 +154,23 @@ class Audit(ABC):
         """
         memory = self.execution.memory
         if memory is None:
-            return list(play(wanted))
-        known: dict[Block, Kept] = {}
-        for block in wanted:
+            return list(play(blocks))
+        values: dict[Block, Value] = {}
+        for block in blocks:
             data = memory.recall_stage(f"{stage}/{block}")
-            kept = read(data) if isinstance(data, bytes) else None
-            if kept is not None:
-                known[block] = kept
-        missing = [block for block in wanted if block not in known]
-        began = time.perf_counter()
+            value = read(data) if isinstance(data, bytes) else None
+            if value is not None:
+                values[block] = value
+        missing = [block for block in blocks if block not in values]
+        start = time.perf_counter()
         for block, played in zip(missing, play(missing), strict=True):
-            known[block] = played
-            if time.perf_counter() - began >= quick:
+            values[block] = played
+            if time.perf_counter() - start >= quick:
                 data = write(played)
                 if data is not None and len(data) <= MOST_KEPT:
                     memory.keep_stage(f"{stage}/{block}", data)
-            began = time.perf_counter()
-        return [known[block] for block in wanted]
+            start = time.perf_counter()
+        return [values[block] for block in blocks]
 
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event in order: of blocks that the memory knows, and of fresh ones.
@@ -178,9 +178,9 @@ class Audit(ABC):
         Each count is the sum over `together(runs)` neighbouring blocks: one task, and one row of the memory.
         """
         memory = self.execution.memory
-        known = memory.recall(choice.key) if memory is not None else {}
+        recalled = memory.recall(choice.key) if memory is not None else {}
         units = range(-(-runs // (BLOCK * together(runs))))
-        missing = [unit for unit in units if unit not in known]
+        missing = [unit for unit in units if unit not in recalled]
         sums = in_parallel(
             partial(_sum_of_blocks, self.counter(choice), runs),
             missing,
@@ -190,15 +190,15 @@ class Audit(ABC):
             cluster=self.execution.cluster,
         )
         for unit, counts in zip(missing, sums, strict=True):
-            known[unit] = counts
+            recalled[unit] = counts
             if memory is not None:
                 memory.keep(choice.key, unit, counts)
-        return [known[unit] for unit in units]
+        return [recalled[unit] for unit in units]
 
 
 def _sum_of_blocks(count: Callable[[tuple[int, int]], Counts], runs: int, unit: int) -> Counts:
-    many = together(runs)
-    return sum(map(count, blocks(runs, range(unit * many, (unit + 1) * many))), start=Counts())
+    n_together = together(runs)
+    return sum(map(count, blocks(runs, range(unit * n_together, (unit + 1) * n_together))), start=Counts())
 
 
 @dataclass(frozen=True)
@@ -214,12 +214,12 @@ class Certified:
     rare: Rare | None = None  # a lead of stretched noise that stands
 
 
-def too_few_runs(runs: int, choosing: int, counted: int, pairs: int) -> ValueError:
+def too_few_runs(runs: int, choosing: int, n_counted: int, pairs: int) -> ValueError:
     """Return the error that choosing among pairs of inputs leaves fewer runs than have to be counted."""
-    many = f"choosing among {pairs} pairs of inputs takes" if pairs > 1 else "choosing the event takes"
-    error = about("runs", ValueError(f"runs = {runs} is too small: {many} {choosing:,} runs"))
+    purpose = f"choosing among {pairs} pairs of inputs takes" if pairs > 1 else "choosing the event takes"
+    error = about("runs", ValueError(f"runs = {runs} is too small: {purpose} {choosing:,} runs"))
     fewer = ", or give the inputs with `pair`, or `left` and `right`" if pairs > 1 else ""
-    return hinted(error, f"use `runs={choosing + counted}` or more{fewer}")
+    return hinted(error, f"use `runs={choosing + n_counted}` or more{fewer}")
 
 
 #: Looks for leads of rare differences in the pilot: from a choice and the runs that are counted to what to certify.
@@ -254,8 +254,8 @@ def all_runs(audit: Audit, options: Sequence[object], look: LookForRare | None =
     if measure.is_epsilon:
         detectable = detectable_epsilon(audit.claim.epsilon, runs, delta=audit.claim.delta, alpha=alpha)
         return Certified(choice, pilot, certificate, detectable, blocks=parts, rare=rare)
-    most = ceiling(measure, runs - pilot, alpha=alpha)
-    return Certified(choice, pilot, certificate, math.nan, most, parts, rare)
+    max_bound = ceiling(measure, runs - pilot, alpha=alpha)
+    return Certified(choice, pilot, certificate, math.nan, max_bound, parts, rare)
 
 
 def with_paired_runs(audit: Audit, result: Result, choice: Choice) -> Result:
@@ -268,8 +268,8 @@ def with_paired_runs(audit: Audit, result: Result, choice: Choice) -> Result:
     tested = spot is not None and (spot.kind is None or not spot.untested)
     if result.final or result.exceeded or result.bounded or result.rare is not None or tested:
         return result
-    counted = result.certificate.counts.runs
-    rest = counted if result.lower > 0 else min(counted, BLOCK)
+    n_counted = result.certificate.counts.runs
+    rest = n_counted if result.lower > 0 else min(n_counted, BLOCK)
     sizes = [min(FIRST_PAIRED, rest), *(size for _, size in blocks(rest - min(FIRST_PAIRED, rest)))]
     for block, size in enumerate(sizes):
         if audit.outputs_differ(choice, block, size) is not False:
@@ -277,8 +277,8 @@ def with_paired_runs(audit: Audit, result: Result, choice: Choice) -> Result:
     return replace(result, paired=sum(sizes))
 
 
-def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
-    """Return the verdict with everything that stands behind it; `began` is on the clock of `time.perf_counter`."""
+def conclude(audit: Audit, outcome: Certified, start: float) -> Result:
+    """Return the verdict with everything that stands behind it; `start` is on the clock of `time.perf_counter`."""
     certified = outcome.certificate.counts.runs
     return Result(
         claim=audit.claim,
@@ -290,7 +290,7 @@ def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
         pilot=outcome.pilot,
         detectable_epsilon=outcome.detectable,
         seed=audit.budget.seed,
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - start,
         scorer=outcome.choice.attack,
         blocks=outcome.blocks,
         event_in_words=outcome.choice.in_words,

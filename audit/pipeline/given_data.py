@@ -25,7 +25,7 @@ from .mechanism_stages import MechanismAudit
 
 
 def read_data(
-    mechanism: Any, claim: Claim, budget: Budget, execution: Execution, given: Given, *, kind: Any = MechanismAudit
+    mechanism: Any, claim: Claim, budget: Budget, execution: Execution, inputs: Given, *, kind: Any = MechanismAudit
 ) -> Setup:
     """Return the audit of a mechanism on the pairs of inputs that are given, or on a space of them.
 
@@ -34,64 +34,64 @@ def read_data(
     ValueError
         For what does not fit the mechanism.
     """
-    check_limit(given.call_limit)
-    _check_options(mechanism, claim, budget, given)
+    check_limit(inputs.call_limit)
+    _check_options(mechanism, claim, budget, inputs)
     mechanism = with_plain_numbers(mechanism)
-    how = weakening(given.weaken, mechanism, partial(with_parameter, mechanism))
-    for wrap in _wrappers(given, claim.raising):
-        mechanism, how = wrap(mechanism), how and how.through(wrap)
-    target = Unseeded(mechanism) if given.os_random else mechanism
-    if given.os_random:  # a generator of its own may begin anew elsewhere, and when an audit is resumed
+    weakened = weakening(inputs.weaken, mechanism, partial(with_parameter, mechanism))
+    for wrap in _wrappers(inputs, claim.raising):
+        mechanism, weakened = wrap(mechanism), weakened and weakened.through(wrap)
+    target = Unseeded(mechanism) if inputs.os_random else mechanism
+    if inputs.os_random:  # a generator of its own may begin anew elsewhere, and when an audit is resumed
         execution = replace(execution, memory=None, cluster=None)
-    facts: Any = {"claim": claim, "budget": budget, "execution": execution}
-    audit = kind(mechanism=target, bits=given.bits, call_limit=given.call_limit, score=given.score, **facts)
-    if given.inputs is None:
-        options = _pairs(given.left, given.right, given.pairs)
-        return Setup(audit, options, weakening=how, pair_given=len(options) == 1)
-    _refuse_both(given.left, given.right, given.pairs)
+    audit_options: Any = {"claim": claim, "budget": budget, "execution": execution}
+    audit = kind(mechanism=target, bits=inputs.bits, call_limit=inputs.call_limit, score=inputs.score, **audit_options)
+    if inputs.inputs is None:
+        options = _pairs(inputs.left, inputs.right, inputs.pairs)
+        return Setup(audit, options, weakening=weakened, pair_given=len(options) == 1)
+    _refuse_both(inputs.left, inputs.right, inputs.pairs)
     from ..spaces.related import space_of
 
-    return Setup(audit, (), space_of(given.inputs, budget.seed), how)
+    return Setup(audit, (), space_of(inputs.inputs, budget.seed), weakened)
 
 
 def check_no_game(claim: Claim) -> None:
     """Raise ValueError where a claim says what is for learners alone: it would not be heeded."""
-    usual = Claim(measure=claim.measure)
-    said = [name for name in ("losses", "neighbours", "surface") if getattr(claim, name) != getattr(usual, name)]
-    if said:
+    default = Claim(measure=claim.measure)
+    refused = [name for name in ("losses", "neighbours", "surface") if getattr(claim, name) != getattr(default, name)]
+    if refused:
         cure = "`left` and `right`, `pairs` or `inputs` say which inputs are neighbours"
         raise takes_no(
             "the claim is about a mechanism",
-            [f'{name}="{getattr(claim, name)}"' for name in said],
-            cure if "neighbours" in said else "",
+            [f'{name}="{getattr(claim, name)}"' for name in refused],
+            cure if "neighbours" in refused else "",
         )
 
 
-def _wrappers(given: Given, raising: str) -> list[Callable[[Any], Callable[..., object]]]:
+def _wrappers(inputs: Given, raising: str) -> list[Callable[[Any], Callable[..., object]]]:
     """Return what reads, calls or catches the outputs of a mechanism for us, the innermost first."""
-    asked: list[tuple[bool, Callable[[Any], Callable[..., object]]]] = [
-        (given.attributes is not None, lambda one: WithAttributes(one, given.attributes or ())),
-        (bool(given.global_random), partial(OnGlobals, seeding=given.global_random)),
+    wrappers: list[tuple[bool, Callable[[Any], Callable[..., object]]]] = [
+        (inputs.attributes is not None, lambda mechanism: WithAttributes(mechanism, inputs.attributes or ())),
+        (bool(inputs.global_random), partial(OnGlobals, seeding=inputs.global_random)),
         (raising == "outcome", Outcomes),
     ]
-    return [wrap for wanted, wrap in asked if wanted]
+    return [wrap for is_asked, wrap in wrappers if is_asked]
 
 
-def _check_options(mechanism: object, claim: Claim, budget: Budget, given: Given) -> None:
+def _check_options(mechanism: object, claim: Claim, budget: Budget, inputs: Given) -> None:
     """Raise ValueError for options that do not go together."""
-    if given.call_limit is not None and given.inputs is None and not hasattr(mechanism, "play_block"):
+    if inputs.call_limit is not None and inputs.inputs is None and not hasattr(mechanism, "play_block"):
         raise about(
             "call_limit", ValueError("call_limit is for searched inputs (`inputs`), of which it leaves out slow ones")
         )
-    if given.global_random and given.os_random:
-        option = "`reseed`" if given.global_random == FRESH_SEEDS else "`global_random`"
+    if inputs.global_random and inputs.os_random:
+        option = "`reseed`" if inputs.global_random == FRESH_SEEDS else "`global_random`"
         raise exclude("`os_random`", option, "the first has no seed, the second has one")
     if budget.stop != "early":
         return
     check_measure(claim)
-    if given.os_random:
-        why = "it learns from runs that a resumed audit plays again, and these cannot be"
-        raise exclude('`stop="early"`', "`os_random`", why)
+    if inputs.os_random:
+        reason = "it learns from runs that a resumed audit plays again, and these cannot be"
+        raise exclude('`stop="early"`', "`os_random`", reason)
 
 
 def _pairs(left: object, right: object, pairs: Iterable[tuple[object, object]] | None) -> list[DataPair]:

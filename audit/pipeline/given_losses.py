@@ -37,7 +37,7 @@ from .given import Given, Setup
 from .learner_stages import LearnerAudit
 
 
-def read_losses(learner: object, claim: Claim, budget: Budget, execution: Execution, given: Given) -> Setup:
+def read_losses(learner: object, claim: Claim, budget: Budget, execution: Execution, inputs: Given) -> Setup:
     """Return the audit of a learner on the pair or the pairs of losses that are given, else on the standard ones.
 
     Raises
@@ -51,23 +51,23 @@ def read_losses(learner: object, claim: Claim, budget: Budget, execution: Execut
     check_target(learner)
     if budget.stop == "early":
         check_measure(claim)
-    pairs, seed = given_pairs(given.pair, given.pairs), budget.seed
-    arms = arms_of(learner, given.arms, None if given.pair is None else given.pair.arms)
-    rounds, arms = check_game(rounds_of(given.rounds, given.pair), arms)
-    built = as_learner(learner, arms=arms, rounds=rounds, global_random=given.global_random)
+    pairs, seed = given_pairs(inputs.pair, inputs.pairs), budget.seed
+    arms = arms_of(learner, inputs.arms, None if inputs.pair is None else inputs.pair.arms)
+    rounds, arms = check_game(rounds_of(inputs.rounds, inputs.pair), arms)
+    built = as_learner(learner, arms=arms, rounds=rounds, global_random=inputs.global_random)
     check_surface(built, claim)
     options = candidates(built, claim, rounds=rounds, runs=budget.runs) if pairs is None else pairs
     check_pairs(options, claim, built)
-    game: Any = {"arms": built.arms, "rounds": rounds, "global_random": given.global_random}
-    how = weakening(given.weaken, built, partial(weaker_learner, learner, **game))
+    game: Any = {"arms": built.arms, "rounds": rounds, "global_random": inputs.global_random}
+    weakened = weakening(inputs.weaken, built, partial(weaker_learner, learner, **game))
     independent = partial(_check_runs, built, options, seed, budget.runs)
-    if not given.trial:
+    if not inputs.trial:
         independent()
     rows = linear_alphabet(claim, built.arms).rows if _has_extremes(options[0], claim) else None
     watched = as_watched(built, options[0], seed, rows=rows, view=claim.view)
-    facts: Any = {"claim": claim, "budget": budget, "execution": execution}
-    audit = LearnerAudit(learner=watched, searched=pairs is None, **facts)
-    return Setup(audit, options, weakening=how, check_late=independent, pair_given=given.pair is not None)
+    audit_options: Any = {"claim": claim, "budget": budget, "execution": execution}
+    audit = LearnerAudit(learner=watched, searched=pairs is None, **audit_options)
+    return Setup(audit, options, weakening=weakened, check_late=independent, pair_given=inputs.pair is not None)
 
 
 def _has_extremes(pair: Pair, claim: Claim) -> bool:
@@ -78,15 +78,15 @@ def _has_extremes(pair: Pair, claim: Claim) -> bool:
 def check_relation(claim: Claim) -> None:
     """Raise ValueError where the pairs of a claim cannot be found among those of losses."""
     if claim.neighbours not in NEIGHBOURS:
-        wanted = "inputs, or left and right: sequences of rounds that are such neighbours"
-        raise ValueError(f"a claim about {neighbours_words(claim.neighbours)} needs {wanted}")
+        expected = "inputs, or left and right: sequences of rounds that are such neighbours"
+        raise ValueError(f"a claim about {neighbours_words(claim.neighbours)} needs {expected}")
 
 
 def _check_runs(learner: Learner, options: Sequence[Pair], seed: int, runs: int) -> None:
     """Raise LearnerError if the runs of an audit would not be independent."""
-    apart = max(options, key=apart_if_exchanged)
-    check_fresh(learner, apart, seed)
-    check_block(learner, apart, seed, runs)
+    farthest = max(options, key=apart_if_exchanged)
+    check_fresh(learner, farthest, seed)
+    check_block(learner, farthest, seed, runs)
 
 
 #: The view that every learner has.
@@ -108,13 +108,13 @@ def given_pairs(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pai
     """Return the pairs that are given, None where none are; raise ValueError for what is none."""
     if pair is None and pairs is None:
         return None
-    given: object = pairs if pair is None else [pair]
-    if not isinstance(given, Iterable):
+    listed: object = pairs if pair is None else [pair]
+    if not isinstance(listed, Iterable):
         raise must_be("pairs", "pairs of losses", pairs)
-    options = list(given)
-    for one in options:
-        if not isinstance(one, Pair):
-            raise must_be("a pair", "a Pair of losses, as Pair(left, right)", one)
+    options = list(listed)
+    for option in options:
+        if not isinstance(option, Pair):
+            raise must_be("a pair", "a Pair of losses, as Pair(left, right)", option)
     return options
 
 
@@ -131,8 +131,8 @@ def check_surface(learner: Learner, claim: Claim) -> None:
     view, name = claim.view, name_of(learner)
     if plays_run_by_run(learner) or view.channel != "release":
         if view.channel and not has_channel(learner, view.channel):
-            what = f"has no method {view.channel}, whose value is seen after each update"
-            raise hinted(ValueError(f"{name} {what}"), f"{_ACTIONS}, or define the method")
+            fault = f"has no method {view.channel}, whose value is seen after each update"
+            raise hinted(ValueError(f"{name} {fault}"), f"{_ACTIONS}, or define the method")
         return
     if not has_release(learner):
         raise hinted(ValueError(f"{name} releases nothing noisy{inherited(learner)}"), _ACTIONS)
@@ -145,5 +145,5 @@ def seen_on_sequences(learner: object, view: View) -> bool:
 
     That are the actions of others alone, reports, models, and whatever a plain class shows beside its actions.
     """
-    plain = plays_run_by_run(learner) or (isinstance(learner, type) and not hasattr(learner, "start"))
-    return not view.plays_losses or bool(view.channel and plain)
+    is_plain = plays_run_by_run(learner) or (isinstance(learner, type) and not hasattr(learner, "start"))
+    return not view.plays_losses or bool(view.channel and is_plain)

@@ -87,12 +87,12 @@ class RoundsAudit(MechanismAudit):
         """Return the result as one of rounds."""
         pair = _as_rounds(result.inputs)
         shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
-        words = result.event_in_words
-        words = _by_rounds(words, pair, self.claim.view) if plays_arms(self.learner) else words
-        return replace(result, pair=pair, shrunk=shrunk, event_in_words=words)
+        text = result.event_in_words
+        text = _by_rounds(text, pair, self.claim.view) if plays_arms(self.learner) else text
+        return replace(result, pair=pair, shrunk=shrunk, event_in_words=text)
 
 
-def read_rounds(learner: object, claim: Claim, budget: Budget, execution: Execution, given: Given) -> Setup:
+def read_rounds(learner: object, claim: Claim, budget: Budget, execution: Execution, inputs: Given) -> Setup:
     """Return the audit of a learner on the sequences that are given, on a strategy of them, or on pairs of losses.
 
     Where the two sequences are a pair of losses whose law may be known, they are read as that pair.
@@ -105,69 +105,73 @@ def read_rounds(learner: object, claim: Claim, budget: Budget, execution: Execut
         If the learner misbehaves.
     """
     check_target(learner)
-    alone = played_alone(claim, os_random=given.os_random)
-    _check_given(given)
-    claim = claimed_on(claim, given.inputs)
-    pairs, examples = given_pairs(given.pair, given.pairs), list[list[Round]]()
-    if given.losses_alone:
+    run_by_run = played_alone(claim, os_random=inputs.os_random)
+    _check_given(inputs)
+    claim = claimed_on(claim, inputs.inputs)
+    pairs, examples = given_pairs(inputs.pair, inputs.pairs), list[list[Round]]()
+    if inputs.losses_alone:
         check_relation(claim)
-        rounds, told = rounds_of(given.rounds, pairs[0] if pairs else None), pairs[0].arms if pairs else None
+        rounds, pair_arms = rounds_of(inputs.rounds, pairs[0] if pairs else None), pairs[0].arms if pairs else None
     else:
-        examples = _examples(given, budget.seed)
-        rounds = max(map(len, examples)) if given.rounds is None else given.rounds
-        told = arms_told(examples[0])
-    rounds, arms = check_game(rounds, arms_of(learner, given.arms, told))
-    drawn: Any = {"global_random": given.global_random, "os_random": given.os_random}
-    built = as_learner(learner, arms=arms, rounds=rounds, **drawn)
+        examples = _examples(inputs, budget.seed)
+        rounds = max(map(len, examples)) if inputs.rounds is None else inputs.rounds
+        pair_arms = arms_told(examples[0])
+    rounds, arms = check_game(rounds, arms_of(learner, inputs.arms, pair_arms))
+    randomness: Any = {"global_random": inputs.global_random, "os_random": inputs.os_random}
+    built = as_learner(learner, arms=arms, rounds=rounds, **randomness)
     check_surface(built, claim)
-    played = player_of(built, claim, run_by_run=alone)
-    if given.losses_alone:
+    played = player_of(built, claim, run_by_run=run_by_run)
+    if inputs.losses_alone:
         worlds: dict[str, Any] = {"pairs": _sequences_of(pairs, built, claim, rounds)}
     else:
-        worlds = _worlds(built, claim, rounds, given.inputs, examples, budget.seed)
-        as_losses = given.inputs is None and not (alone or seen_on_sequences(built, claim.view))
-        if as_losses and (one := pair_of(examples[0], examples[1], claim, rounds)) is not None:
-            as_pair = replace(given, pair=one, left=None, right=None, rounds=rounds, arms=built.arms)
+        worlds = _worlds(built, claim, rounds, inputs.inputs, examples, budget.seed)
+        as_losses = inputs.inputs is None and not (run_by_run or seen_on_sequences(built, claim.view))
+        if as_losses and (pair := pair_of(examples[0], examples[1], claim, rounds)) is not None:
+            as_pair = replace(inputs, pair=pair, left=None, right=None, rounds=rounds, arms=built.arms)
             return read_losses(learner, claim, budget, execution, as_pair)
-    how = weakening(given.weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds, **drawn))
-    how = how and how.through(lambda weaker: replace(played, learner=weaker))
-    of_data = Given(os_random=given.os_random, weaken=False if how is None else how, **worlds)
+    weakened = weakening(
+        inputs.weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds, **randomness)
+    )
+    weakened = weakened and weakened.through(lambda weaker: replace(played, learner=weaker))
+    of_data = Given(os_random=inputs.os_random, weaken=False if weakened is None else weakened, **worlds)
     return read_data(played, claim, budget, execution, of_data, kind=partial(RoundsAudit, learner=built))
 
 
-def _examples(given: Given, seed: int) -> list[list[Round]]:
+def _examples(inputs: Given, seed: int) -> list[list[Round]]:
     """Return the two sequences that are given, or some that the strategy draws."""
-    if given.inputs is not None:
-        return examples_of(given.inputs, seed)
-    return [as_sequence(side) for side in (given.left, given.right)]
+    if inputs.inputs is not None:
+        return examples_of(inputs.inputs, seed)
+    return [as_sequence(side) for side in (inputs.left, inputs.right)]
 
 
 #: Matches the name of one row of the output of a learner that plays arms.
 _ROW = re.compile(r"\boutput\[(\d+)\]")
 
 
-def _by_rounds(words: str, pair: RoundsPair, view: View) -> str:
+def _by_rounds(text: str, pair: RoundsPair, view: View) -> str:
     """Return an event with the rounds of the actions that it names, and whether these are hidden from others."""
-    shown = [t for t in range(pair.rounds) if not (view.without_own and t in pair.own)] if view.actions else []
-    named = {int(row) for row in _ROW.findall(words)}
-    if not named or max(named) >= len(shown):
-        return words
-    told = _ROW.sub(lambda row: f"the action of round {shown[int(row[1])] + 1}", words)
-    if view.without_own or not named <= pair.own:
-        return told
-    return f"{told}; this is the own action of whoever differs, which joint privacy hides: --surface joint"
+    visible = [t for t in range(pair.rounds) if not (view.without_own and t in pair.own)] if view.actions else []
+    rows = {int(row) for row in _ROW.findall(text)}
+    if not rows or max(rows) >= len(visible):
+        return text
+    statement = _ROW.sub(lambda row: f"the action of round {visible[int(row[1])] + 1}", text)
+    if view.without_own or not rows <= pair.own:
+        return statement
+    return f"{statement}; this is the own action of whoever differs, which joint privacy hides: --surface joint"
 
 
 def _sequences_of(
     pairs: Sequence[Pair] | None, learner: Learner, claim: Claim, rounds: int
 ) -> list[tuple[object, object]]:
     """Return pairs of losses as sequences of rounds: those given, or the standard ones; ValueError for unfit ones."""
-    found = standard_pairs(learner, claim, rounds) if pairs is None else pairs
-    check_pairs(found, claim, learner)
-    if any(hasattr(loss, "given") for pair in found for world in (pair.left, pair.right) for loss in world):
-        shown = "it would show others the actions that are hidden" if claim.view.without_own else "give left and right"
-        raise ValueError(f"no loss may depend on earlier actions on the surface {claim.surface}: {shown}")
-    worlds = ([pair.to_json()[side] for side in ("left", "right")] for pair in found)
+    loss_pairs = standard_pairs(learner, claim, rounds) if pairs is None else pairs
+    check_pairs(loss_pairs, claim, learner)
+    if any(hasattr(loss, "given") for pair in loss_pairs for world in (pair.left, pair.right) for loss in world):
+        reason = (
+            "it would show others the actions that are hidden" if claim.view.without_own else "give left and right"
+        )
+        raise ValueError(f"no loss may depend on earlier actions on the surface {claim.surface}: {reason}")
+    worlds = ([pair.to_json()[side] for side in ("left", "right")] for pair in loss_pairs)
     return [(as_sequence(left), as_sequence(right)) for left, right in worlds]
 
 
@@ -188,15 +192,15 @@ def _worlds(
     return {"left": left, "right": right}
 
 
-def _check_given(given: Given) -> None:
+def _check_given(inputs: Given) -> None:
     """Raise ValueError unless either two sequences are given, or a strategy of them, or neither."""
-    if given.losses_alone:
+    if inputs.losses_alone:
         return
-    if given.pair is not None or given.pairs is not None:
+    if inputs.pair is not None or inputs.pairs is not None:
         raise exclude("`pair` or `pairs`", "`left` and `right`, or with `inputs`")
-    if given.inputs is None and (given.left is None or given.right is None):
+    if inputs.inputs is None and (inputs.left is None or inputs.right is None):
         raise hinted(ValueError("one of two neighbouring sequences is missing"), "give both `left` and `right`")
-    if given.inputs is not None and not (given.left is None and given.right is None):
+    if inputs.inputs is not None and not (inputs.left is None and inputs.right is None):
         raise exclude("`inputs`", "`left` and `right`")
 
 
@@ -246,10 +250,11 @@ def _check_runs(learner: Learner, pair: RoundsPair, seed: int) -> None:
     sides: list[list[Loss]] = [[loss_of(round_) for round_ in world] for world in worlds]
     for t in differing(*worlds):
         try:
-            one = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])  # as if it were the only one
+            # As if it were the only one that differs.
+            single_pair = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])
         except ValueError:  # they differ in nothing that losses show, such as in -0.0
             continue
-        return check_fresh(learner, one, seed)
+        return check_fresh(learner, single_pair, seed)
 
 
 def _as_rounds(pair: DataPair) -> RoundsPair:

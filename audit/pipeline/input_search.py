@@ -38,11 +38,11 @@ GENERATIONS = ((48, 0, 0.2), (28, 10, 0.2), (16, 8, 0.2), (8, 5, 0.2), (3, 3, 0.
 DATA_SHARE = 0.35
 DATA_GENERATIONS = ((48, 0, 0.1), (28, 10, 0.15), (16, 8, 0.2), (8, 5, 0.25), (3, 3, 0.3))
 #: The fewest runs of a pair in one generation: from fewer nothing is learned.
-LEAST = 12
+MIN_RUNS = 12
 #: The part of the key of draws that leads are found by: runs that rank pairs have 0.
 LED = 2
 #: The fewest pairs of a generation, however few the runs.
-FEWEST = 2
+MIN_PAIRS = 2
 #: How often other pairs are drawn for a generation in the place of those on which the mechanism raises.
 REFILLS = 2
 #: About the share of all runs that certification plays in one world.
@@ -50,7 +50,7 @@ CERTIFIED = 0.25
 #: How often a world must have been due to show something, were the claim true, to be taken never to show it.
 EXPECTED = 1.0
 #: The most characters of a message that are kept: of an input it has 200, before what was raised.
-WORDS = 400
+MAX_LETTERS = 400
 
 
 @dataclass(eq=False)
@@ -92,32 +92,32 @@ class _Search:
         self.first_slow = ""
 
     def run(self) -> Searched:
-        budget = max(LEAST * 8, self.audit.share(self.share, ENOUGH_RUNS, MOST_RUNS))
-        scale = min(1.0, budget / (LEAST * len(self.generations) * self.generations[0][0]))
+        budget = max(MIN_RUNS * 8, self.audit.share(self.share, ENOUGH_RUNS, MOST_RUNS))
+        scale = min(1.0, budget / (MIN_RUNS * len(self.generations) * self.generations[0][0]))
         alive, led = list[_Ranked](), self._to_rank(self._leads())
         level = self.audit.claim.measure.level  # what costs no more shows nothing of itself
-        led_by = {one.index for one in led[:1] if (self.audit.cost_of(one.pair) or 0.0) > level}
-        for number, (many, kept, share) in enumerate(self.generations):
-            many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
-            before = _best(alive, kept, led_by) if number else led[: max(1, many // 4)]
-            alive = before + self._to_rank(self._more(before, many - len(before), first=not number))
-            each = max(LEAST, math.floor(share * budget) // max(1, len(alive)))
-            wanted = max(1, min(len(alive), (budget - self.spent) // each))
-            alive = self._played(alive[:wanted], each)
+        led_by = {ranked.index for ranked in led[:1] if (self.audit.cost_of(ranked.pair) or 0.0) > level}
+        for number, (n_pairs, n_kept, share) in enumerate(self.generations):
+            n_pairs, n_kept = (max(MIN_PAIRS, round(scale * size)) if size else 0 for size in (n_pairs, n_kept))
+            before = _best(alive, n_kept, led_by) if number else led[: max(1, n_pairs // 4)]
+            alive = before + self._to_rank(self._more(before, n_pairs - len(before), first=not number))
+            runs_per_pair = max(MIN_RUNS, math.floor(share * budget) // max(1, len(alive)))
+            affordable = max(1, min(len(alive), (budget - self.spent) // runs_per_pair))
+            alive = self._played(alive[:affordable], runs_per_pair)
             for _ in range(REFILLS if self.of_data else 0):  # others in the place of those on which it raises
-                if len(alive) < wanted and self.refused:
-                    more = self._to_rank(self._more(alive, wanted - len(alive), first=not number))
-                    alive += self._played(more, each)
+                if len(alive) < affordable and self.refused:
+                    proposed = self._to_rank(self._more(alive, affordable - len(alive), first=not number))
+                    alive += self._played(proposed, runs_per_pair)
             if not alive:
-                said = " or was too slow" if self.slow else ""
-                if one := self._confirmed():
-                    raise one.error(name_of(self.audit.mechanism))
+                slowness = " or was too slow" if self.slow else ""
+                if ranked := self._confirmed():
+                    raise ranked.error(name_of(self.audit.mechanism))
                 first = (self.refused or [self.first_slow])[0]
-                raise LearnerError(f"the mechanism raised{said} on every pair of inputs that was drawn: {first}")
-        won = max(alive, key=lambda one: one.worth)
-        reason = (self.refused or [""])[0][:WORDS]
+                raise LearnerError(f"the mechanism raised{slowness} on every pair of inputs that was drawn: {first}")
+        best = max(alive, key=lambda ranked: ranked.worth)
+        reason = (self.refused or [""])[0][:MAX_LETTERS]
         counts = self.spent, self.tried, len(self.refused), self.slow
-        return Searched(won.pair, won.index, *counts, reason, self._confirmed())
+        return Searched(best.pair, best.index, *counts, reason, self._confirmed())
 
     def _confirmed(self) -> OneSided | None:
         audit = self.audit
@@ -129,16 +129,16 @@ class _Search:
         if audit.unseeded:
             return []
         first = self.space.first(self.generations[0][0])
-        found = leads(
+        lead_lists = leads(
             self.space,
             first,
-            lambda one: audit.cost_of(DataPair(one.left, one.right)),
+            lambda candidate: audit.cost_of(DataPair(candidate.left, candidate.right)),
             self._answer,
             self.rng,
             runs=audit.budget.runs,
-            rounds=max(audit.rounds_of(one.left) for one in first),
+            rounds=max(audit.rounds_of(candidate.left) for candidate in first),
         )
-        return [one for each in zip_longest(*found) for one in each if one is not None]
+        return [candidate for tier in zip_longest(*lead_lists) for candidate in tier if candidate is not None]
 
     def _answer(self, data: object, run: int) -> object:
         """Return what the mechanism answers in one run of its own; what it raised, where it raises."""
@@ -158,67 +158,73 @@ class _Search:
                 self.index += 1
         return ranked
 
-    def _more(self, alive: Sequence[_Ranked], many: int, *, first: bool) -> list[Candidate]:
+    def _more(self, alive: Sequence[_Ranked], count: int, *, first: bool) -> list[Candidate]:
         """Return first pairs, or changes of those that are kept, more of the better ones."""
         if first or not alive:
-            return self.space.first(many)
-        places = [min(i, int(self.rng.integers(len(alive)))) for i in range(many)]
+            return self.space.first(count)
+        places = [min(i, int(self.rng.integers(len(alive)))) for i in range(count)]
         changes = [self.space.changed(alive[place].candidate, self.rng) for place in places]
         return [candidate for candidate in changes if candidate is not None]
 
-    def _played(self, alive: list[_Ranked], each: int) -> list[_Ranked]:
+    def _played(self, alive: list[_Ranked], runs_per_pair: int) -> list[_Ranked]:
         """Return the candidates with their runs and worths, but for those on which the mechanism raises."""
         audit = self.audit
-        pairs = {one.index: one.pair for one in alive}
+        pairs = {ranked.index: ranked.pair for ranked in alive}
         play = partial(_attempt, audit.limited, audit.budget.seed, pairs)
-        todo = [(one.index, one.blocks, each) for one in alive]
-        shown = list(in_parallel(play, todo, jobs=audit.execution.jobs, equal_costs=True))
-        for one, sample in zip(alive, shown, strict=True):
-            self.tried += one.blocks == 0
-            one.blocks += 1
+        todo = [(ranked.index, ranked.blocks, runs_per_pair) for ranked in alive]
+        outcomes = list(in_parallel(play, todo, jobs=audit.execution.jobs, equal_costs=True))
+        for ranked, sample in zip(alive, outcomes, strict=True):
+            self.tried += ranked.blocks == 0
+            ranked.blocks += 1
             free = self.of_data and isinstance(sample, _Refusal) and not sample.slow
-            self.spent += 0 if free else each
+            self.spent += 0 if free else runs_per_pair
             if isinstance(sample, Sample):
-                one.samples.append(sample)
+                ranked.samples.append(sample)
             elif sample.slow:
                 self.slow, self.first_slow = self.slow + 1, self.first_slow or sample.said
             else:
                 self.refused.append(sample.said)
-                self.one_sided += [] if sample.one_sided is None else [(sample.one_sided, one.index)]
-        alive = [one for one, sample in zip(alive, shown, strict=True) if isinstance(sample, Sample)]
+                self.one_sided += [] if sample.one_sided is None else [(sample.one_sided, ranked.index)]
+        alive = [ranked for ranked, sample in zip(alive, outcomes, strict=True) if isinstance(sample, Sample)]
         with one_thread():
-            for one in alive:
-                one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False, ranked=True)[1])
-                one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit, unlike=one.unlike))
+            for ranked in alive:
+                ranked.worth = float(
+                    audit.fit(ranked.pair, ranked.index, ranked.samples, thorough=False, ranked=True)[1]
+                )
+                ranked.worth = max(
+                    ranked.worth, _promise(*_alone_in_one_world(ranked.samples), audit, unlike=ranked.unlike)
+                )
         return alive
 
 
-def _best(alive: Sequence[_Ranked], kept: int, led: Container[int] = ()) -> list[_Ranked]:
+def _best(alive: Sequence[_Ranked], n_kept: int, led: Container[int] = ()) -> list[_Ranked]:
     """Return the candidates to keep: the leads, those of most worth, and a quarter that differ in form, the simplest.
 
     A key, a record or a missing value more may show rarely, and be worth nothing in few runs, and yet be certain.
     """
-    ahead = [one for one in alive if one.index in led][:kept]
-    alive, kept = [one for one in alive if one not in ahead], kept - len(ahead)
-    simple = sorted((one for one in alive if one.unlike), key=lambda one: one.candidate.cost)
-    unlike = list({frozenset(one.pair.keys): one for one in reversed(simple)}.values())[::-1][: -(-kept // 4)]
-    others = sorted((one for one in alive if one not in unlike), key=lambda one: -one.worth)
-    return [*ahead, *others[: kept - len(unlike)], *unlike]
+    leading = [ranked for ranked in alive if ranked.index in led][:n_kept]
+    alive, n_kept = [ranked for ranked in alive if ranked not in leading], n_kept - len(leading)
+    simple = sorted((ranked for ranked in alive if ranked.unlike), key=lambda ranked: ranked.candidate.cost)
+    unlike = list({frozenset(ranked.pair.keys): ranked for ranked in reversed(simple)}.values())[::-1][
+        : -(-n_kept // 4)
+    ]
+    remaining = sorted((ranked for ranked in alive if ranked not in unlike), key=lambda ranked: -ranked.worth)
+    return [*leading, *remaining[: n_kept - len(unlike)], *unlike]
 
 
-def _promise(alone: int, seen: int, audit: MechanismAudit, *, unlike: bool) -> float:
+def _promise(single_runs: int, seen: int, audit: MechanismAudit, *, unlike: bool) -> float:
     """Return the bound that a form of output promises which only one world has shown, if the other never shows it.
 
     Few runs do not say that: a rate of one in so many is as likely. Of data that differ in form it is taken to be so
     once the other world, were the claim true, should have shown it (`EXPECTED` times).
     """
-    rate, delta = alone / max(1, seen), audit.claim.delta
-    sure = rate - math.sqrt(alone) / max(1, seen) - delta
-    if sure <= 0:
+    rate, delta = single_runs / max(1, seen), audit.claim.delta
+    rate_lower = rate - math.sqrt(single_runs) / max(1, seen) - delta
+    if rate_lower <= 0:
         return -math.inf
     never = -math.log(audit.budget.alpha) / (CERTIFIED * audit.budget.runs)
     expected = (rate - delta) * seen * math.exp(-min(audit.claim.epsilon, 700.0))
-    return math.log(sure / (never if unlike and expected > EXPECTED else max(1 / seen, never)))
+    return math.log(rate_lower / (never if unlike and expected > EXPECTED else max(1 / seen, never)))
 
 
 def _alone_in_one_world(samples: Sequence[Sample]) -> tuple[int, int]:

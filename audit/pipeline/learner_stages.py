@@ -107,14 +107,14 @@ class LearnerAudit(Audit):
 
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
-        pair, best, spent = self.find_pair(options)
+        pair, best, search_runs = self.find_pair(options)
         first = self.attacks(pair)[0]
         if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
-            attack, runs, alpha = SequenceRatio(self.learner, pair), self.budget.runs - spent, self.budget.alpha
+            attack, runs, alpha = SequenceRatio(self.learner, pair), self.budget.runs - search_runs, self.budget.alpha
             event, _ = choose_event(Evidence(laws=attack.laws), self.claim.measure, alpha=alpha, runs=runs)
-            return Choice(pair, attack, event, best), spent
-        choice, used = self._pilot(pair, best, self._share(TRAIN), self._share(PILOT))
-        return choice, spent + used
+            return Choice(pair, attack, event, best), search_runs
+        choice, pilot_runs = self._pilot(pair, best, self._share(TRAIN), self._share(PILOT))
+        return choice, search_runs + pilot_runs
 
     def _share(self, share: float) -> int:
         return max(10, min(MOST_TO_LEARN, int(share * self.budget.runs)))
@@ -123,8 +123,8 @@ class LearnerAudit(Audit):
         """Return the pair to audit on, its index, and the runs that it took to find it."""
         if len(options) == 1:
             return options[0], 0, 0
-        _, index, spent = best = self.once("search", lambda: self._searched(options))
-        return options[index] if index < len(options) else Pair.from_json(best[0]), index, spent
+        _, index, runs = best = self.once("search", lambda: self._searched(options))
+        return options[index] if index < len(options) else Pair.from_json(best[0]), index, runs
 
     def _searched(self, options: Sequence[Pair]) -> list[Any]:
         """Return the pair that a search finds, unless it is one of the options, its index and the runs spent."""
@@ -132,47 +132,47 @@ class LearnerAudit(Audit):
         if worst is not None:
             return [None, worst, 0]
 
-        given = len(options)
+        n_given = len(options)
         runs = max(self._share(SEARCH), min(self._share(FEW_SEARCH), ENOUGH_SEARCH))
         space, looked, awaited = None, 0, list[int]()
         learns = self._likelihood(options[0]) is None
         if self.searched:
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
             draws = Draws(self.budget.seed, Stage.SEARCH, part=_LOOK_PART)
-            more, hidden, looked = influential_pairs(
+            influential, hidden, looked = influential_pairs(
                 self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs), together=learns
             )
             last = [*([] if hidden is None else [hidden]), *led_pairs(self, space, options)]
-            options = unlike([*options, *more, *last])
+            options = unlike([*options, *influential, *last])
             keys = [option.key for option in options]
-            awaited = [keys.index(one.key) for one in unlike(last)]
-        how: Any = {"space": space, "each": LEAST_TRAINED if learns else LEAST, "seed": self.budget.seed}
-        pair, index, spent = climb(options, self.trial(), runs - looked, awaited=awaited, **how)
+            awaited = [keys.index(pair.key) for pair in unlike(last)]
+        climbing: Any = {"space": space, "each": LEAST_TRAINED if learns else LEAST, "seed": self.budget.seed}
+        pair, index, climbing_runs = climb(options, self.trial(), runs - looked, awaited=awaited, **climbing)
         if not self._pair_differs(pair, index):  # runs rank pairs on which nothing is seen by chance
-            index = next((i for i, one in enumerate(options) if self._pair_differs(one, i)), index)
+            index = next((i for i, pair in enumerate(options) if self._pair_differs(pair, i)), index)
             pair = options[index] if index < len(options) else pair
-        return [pair.to_json() if index >= given else None, index, spent + looked]
+        return [pair.to_json() if index >= n_given else None, index, climbing_runs + looked]
 
     def trial(self) -> Trial:
         """Return what plays runs of a pair at the search stage, and judges them; no run is played twice."""
-        begun: dict[int, list[tuple[int, int]]] = {}  # blocks of each pair
-        shown: dict[tuple[int, int], Transcripts | _Odds] = {}  # of a pair's block
+        blocks_of_pair: dict[int, list[tuple[int, int]]] = {}  # blocks of each pair
+        block_data: dict[tuple[int, int], Transcripts | _Odds] = {}  # of a pair's block
 
         def try_pair(pair: Pair, index: int, runs: int, before: int = 0) -> tuple[float, int]:
-            known = begun.setdefault(index, [])
-            known += [(len(known) + number, size) for number, size in blocks(runs)]
-            first = len(known)
-            while sum(size for _, size in known[first:]) < before + runs:
+            played_blocks = blocks_of_pair.setdefault(index, [])
+            played_blocks += [(len(played_blocks) + number, size) for number, size in blocks(runs)]
+            first = len(played_blocks)
+            while sum(size for _, size in played_blocks[first:]) < before + runs:
                 first -= 1
-            numbered = known[first:]
+            numbered = played_blocks[first:]
 
             def judged() -> float:
                 # All of them, where an audit is resumed.
-                missing = [block for block in numbered if (index, block[0]) not in shown]
+                missing = [block for block in numbered if (index, block[0]) not in block_data]
                 played = list(self.play_blocks(pair, index, Stage.SEARCH, missing))
-                for (number, _), kept in zip(missing, self._to_judge(pair, played), strict=True):
-                    shown[index, number] = kept
-                return float(self.judge(pair, _joined([shown[index, number] for number, _ in numbered])))
+                for (number, _), value in zip(missing, self._to_judge(pair, played), strict=True):
+                    block_data[index, number] = value
+                return float(self.judge(pair, _joined([block_data[index, number] for number, _ in numbered])))
 
             return self.once(f"trial/{index}/{numbered}", judged), runs
 
@@ -195,7 +195,7 @@ class LearnerAudit(Audit):
         if likelihood is None:
             return list(played)
         attack = self.fit(likelihood, pair, None)
-        return [_Odds(attack.score(one), one.left) for one in played]
+        return [_Odds(attack.score(transcripts), transcripts.left) for transcripts in played]
 
     def judge(self, pair: Pair, played: Transcripts | _Odds) -> float:
         """Return how much a pair promises, from few runs, rounded: a ranking of pairs, never a certificate.
@@ -214,13 +214,13 @@ class LearnerAudit(Audit):
             return float(rounded(bound if bound > 0 else np.abs(p - q).sum() / 2 - 1))
         half = played.runs // 2
         other = played[half:]
-        few = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
+        countable = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
         worths = []
         for kind in self.attacks(pair):
             if (kind is Boosted and half < FEWEST_BOOSTED) or (kind is Paired and half < FEWEST_PAIRED):
                 continue  # a regression would stand in, which is tried anyway, or nothing
             attack = self.fit(kind, pair, played[:half])
-            if few and kind is SequenceTable:
+            if countable and kind is SequenceTable:
                 return float(rounded(self._bet(attack, attack.score(other), other.left, trained=True)[1]))
             worths.append(guessed(attack.score(other), other.left))
         return float(rounded(max(worths)))
@@ -228,7 +228,7 @@ class LearnerAudit(Audit):
     def _pilot(self, pair: Pair, index: int, train: int, pilot: int) -> tuple[Choice, int]:
         """Fit every applicable attack and choose its event; return the best, and the runs spent."""
         attacks = self.attacks(pair)
-        needed = any(attack.trained or attack is ParticleRatio for attack in attacks)
+        learns = any(attack.trained or attack is ParticleRatio for attack in attacks)
 
         @cache
         def runs_of(stage: Stage) -> Transcripts:
@@ -236,11 +236,11 @@ class LearnerAudit(Audit):
 
         @cache
         def fitted(i: int) -> FittedAttack[Transcripts]:
-            return self.fit(attacks[i], pair, runs_of(Stage.TRAIN) if needed else None)
+            return self.fit(attacks[i], pair, runs_of(Stage.TRAIN) if learns else None)
 
         @cache
         def scored(i: int) -> tuple[Floats, NDArray[np.bool_]]:
-            if len(attacks) == 1 and not needed:  # no other attack will ask for the runs, which may fill the memory
+            if len(attacks) == 1 and not learns:  # no other attack will ask for the runs, which may fill the memory
                 return self._scored(fitted(i), pair, index, pilot)
             return fitted(i).score(runs_of(Stage.PILOT)), runs_of(Stage.PILOT).left
 
@@ -249,14 +249,14 @@ class LearnerAudit(Audit):
 
         def bet(i: int) -> list[Any]:
             left = scored(i)[1]
-            event, worth = self._bet(fitted(i), scores_of(i), left, trained=attacks[i].trained)
-            return [worth, event.to_json(), judged_loss(attacks, i, scores_of, left)]
+            event, predicted_bound = self._bet(fitted(i), scores_of(i), left, trained=attacks[i].trained)
+            return [predicted_bound, event.to_json(), judged_loss(attacks, i, scores_of, left)]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
-        won = best_of(attacks, [worth for worth, _, _ in bets], [loss for _, _, loss in bets])
-        alike = needed and runs_of(Stage.TRAIN).alike and runs_of(Stage.PILOT).alike
-        choice = Choice(pair, fitted(won), Event.of_json(bets[won][1]), index, alike=alike)
-        return choice, pilot + (train if needed else 0)
+        best = best_of(attacks, [predicted_bound for predicted_bound, _, _ in bets], [loss for _, _, loss in bets])
+        same_outputs = learns and runs_of(Stage.TRAIN).alike and runs_of(Stage.PILOT).alike
+        choice = Choice(pair, fitted(best), Event.of_json(bets[best][1]), index, alike=same_outputs)
+        return choice, pilot + (train if learns else 0)
 
     def _bet(
         self, attack: FittedAttack[Transcripts], scores: Floats, left: NDArray[np.bool_], *, trained: bool
@@ -309,13 +309,13 @@ class LearnerAudit(Audit):
 
     def _pair_differs(self, pair: Pair, index: int, block: int = 0, runs: int = FIRST_PAIRED) -> bool:
         left, right = (self.player(pair, index, Stage.PAIRED, share)((block, runs)) for share in (1.0, 0.0))
-        shown = zip((left.actions, left.releases), (right.actions, right.releases), strict=True)
-        return any(not np.array_equal(a, b) for a, b in shown if a is not None and b is not None)
+        sides = zip((left.actions, left.releases), (right.actions, right.releases), strict=True)
+        return any(not np.array_equal(a, b) for a, b in sides if a is not None and b is not None)
 
     def shown_of_left(self, pair: Pair, runs: int) -> object:
         """Return what some runs show of the left losses."""
         played = self.player(pair, 1, Stage.PAIRED, 1.0)((0, runs))
-        return [None if shown is None else shown.tobytes() for shown in (played.actions, played.releases)]
+        return [None if released is None else released.tobytes() for released in (played.actions, played.releases)]
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what plays a block of fresh runs and counts the event."""
@@ -407,8 +407,8 @@ def judged_loss(
     attacks: Sequence[LearnerAttack], i: int, scores_of: Callable[[int], Floats], left: NDArray[np.bool_]
 ) -> float:
     """Return the log loss by which `best_of` judges an attack: beside a window's or a filter's scores."""
-    known = next((j for j, attack in enumerate(attacks) if attack in (WindowRatio, ParticleRatio)), None)
-    return log_loss(scores_of(i), left, beside=None if known is None else scores_of(known))
+    of_law = next((j for j, attack in enumerate(attacks) if attack in (WindowRatio, ParticleRatio)), None)
+    return log_loss(scores_of(i), left, other_odds=None if of_law is None else scores_of(of_law))
 
 
 def best_of(attacks: Sequence[LearnerAttack], worths: Sequence[float], losses: Sequence[float]) -> int:
@@ -419,16 +419,16 @@ def best_of(attacks: Sequence[LearnerAttack], worths: Sequence[float], losses: S
     and another only if its loss is smaller still. What columns say together counts where that is markedly more than
     any other attack tells: a regression on much that says the same has more events to be lucky with.
     """
-    others = [i for i, attack in enumerate(attacks) if attack is not Paired]
-    if others and len(others) < len(attacks):
-        told = [math.log(2) - loss for loss in losses]
-        if max(told) < MARKEDLY * max(told[i] for i in others):
-            worth, loss = ([of[i] for i in others] for of in (worths, losses))
-            return others[best_of([attacks[i] for i in others], worth, loss)]
-    won = max(range(len(attacks)), key=lambda i: worths[i])
+    unpaired = [i for i, attack in enumerate(attacks) if attack is not Paired]
+    if unpaired and len(unpaired) < len(attacks):
+        information = [math.log(2) - loss for loss in losses]
+        if max(information) < MARKEDLY * max(information[i] for i in unpaired):
+            predicted_bounds, loss = ([values[i] for i in unpaired] for values in (worths, losses))
+            return unpaired[best_of([attacks[i] for i in unpaired], predicted_bounds, loss)]
+    winner = max(range(len(attacks)), key=lambda i: worths[i])
     judged = [i for i, attack in enumerate(attacks) if attack.calibrated]
-    best = min(judged, key=lambda i: losses[i], default=won)
-    return best if attacks[won].calibrated or losses[best] <= losses[won] else won
+    best = min(judged, key=lambda i: losses[i], default=winner)
+    return best if attacks[winner].calibrated or losses[best] <= losses[winner] else winner
 
 
 def guessed(scores: Floats, left: NDArray[np.bool_]) -> float:

@@ -68,7 +68,7 @@ LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
 #: Where the training runs promise less than this part of the claim, what they show is likely too few of it: then they
 #: are doubled, and doubled again, up to so many, and to so much of all runs; not for so small a part of them, nor
 #: where they are so few that certification needs the others.
-HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING, NEEDED = 0.5, 40_000, 0.5, 0.25, 100
+HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING, MIN_GUESSES = 0.5, 40_000, 0.5, 0.25, 100
 #: What an event promises of a claim, and of a nat, to be worth more than one that may tell much or nothing.
 NEXT_TO_NOTHING = 0.05
 
@@ -162,8 +162,8 @@ class MechanismAudit(Audit):
         try:
             yield
         except RefusedInputError as error:
-            known = getattr(self.mechanism, "batched", False) or generator_as(self.mechanism)
-            if not known and self.claim.raising != "outcome" and outcome_of(error.__cause__) is not None:
+            is_batched = getattr(self.mechanism, "batched", False) or generator_as(self.mechanism)
+            if not is_batched and self.claim.raising != "outcome" and outcome_of(error.__cause__) is not None:
                 hinted(error, RAISING_CURE)
             raise
 
@@ -175,34 +175,36 @@ class MechanismAudit(Audit):
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
         if weak_claims.is_weak(self) and not self.bits and self.score is None:
-            choice, spent = weak_claims.choose(self, self.mechanism, options, self.index)
-            return choice, self.spent + spent
-        kept: list[Sample] = []
-        spent, best = self.spent, self.index
+            choice, runs = weak_claims.choose(self, self.mechanism, options, self.index)
+            return choice, self.spent + runs
+        samples: list[Sample] = []
+        runs, best = self.spent, self.index
         if len(options) > 1:
-            best, kept, spent = self.halve(options)
+            best, samples, runs = self.halve(options)
         pairs = dict(enumerate(options, start=self.index))
         share = TRAIN_SHARE if len(options) > 1 and self.searches_long else TRAIN
         train = max(10, self.share(share, ENOUGH_TRAIN, MOST_TRAIN))
-        more, numbers = max(0, train - _runs_of(kept)), itertools.count()
+        missing_runs, numbers = max(0, train - _runs_of(samples)), itertools.count()
         while True:
-            kept = kept + self.play([(best, next(numbers), size) for _, size in blocks(more)], pairs, Stage.TRAIN)
-            spent += more
-            choice, promised = self.fit(pairs[best], best, kept)
-            more = self.more_to_learn_from(_runs_of(kept), spent, promised)
-            if not more:
-                return replace(described(choice, some_outputs(kept)), promised=promised), spent
+            samples = samples + self.play(
+                [(best, next(numbers), size) for _, size in blocks(missing_runs)], pairs, Stage.TRAIN
+            )
+            runs += missing_runs
+            choice, promised = self.fit(pairs[best], best, samples)
+            missing_runs = self.more_to_learn_from(_runs_of(samples), runs, promised)
+            if not missing_runs:
+                return replace(described(choice, some_outputs(samples)), promised=promised), runs
 
     def more_to_learn_from(self, seen: int, spent: int, promised: float) -> int:
         """Return how many training runs to add to those seen, 0 where they promise enough or may be no more."""
-        more = min(seen, int(MOST_SPENT * self.budget.runs) - spent)
-        enough = promised > HOPE * self.claim.measure.level or seen < NEEDED
-        return 0 if enough or seen + more > FEW_TRAIN or more < WORTH_PLAYING * seen else more
+        runs = min(seen, int(MOST_SPENT * self.budget.runs) - spent)
+        enough = promised > HOPE * self.claim.measure.level or seen < MIN_GUESSES
+        return 0 if enough or seen + runs > FEW_TRAIN or runs < WORTH_PLAYING * seen else runs
 
-    def share(self, share: float, enough: int, most: int) -> int:
+    def share(self, share: float, enough: int, max_runs: int) -> int:
         """Return a share of the runs, but no more than are enough."""
         scale = max(min(1.0, self.claim.epsilon), 1e-9)  # beyond it all the runs are not enough
-        return min(int(share * self.budget.runs), int(enough / scale**2), most)
+        return min(int(share * self.budget.runs), int(enough / scale**2), max_runs)
 
     @property
     def searches_long(self) -> bool:
@@ -215,14 +217,14 @@ class MechanismAudit(Audit):
         budget = max(40, self.share(share, ENOUGH_SEARCH, MOST_SEARCH))
         planned: dict[int, list[tuple[int, int]]] = {i: [] for i in range(len(options))}
         samples: dict[int, list[Sample]] = {i: [] for i in range(len(options))}
-        spent = 0
+        runs = 0
 
         def judge(alive: Sequence[int], heat: Heat) -> list[float]:
-            nonlocal spent
-            each = max(10, heat.runs // len(alive))
+            nonlocal runs
+            runs_per_pair = max(10, heat.runs // len(alive))
             for i in alive:
-                planned[i] += [(len(planned[i]) + n, size) for n, size in blocks(each)]
-            spent += each * len(alive)
+                planned[i] += [(len(planned[i]) + n, size) for n, size in blocks(runs_per_pair)]
+            runs += runs_per_pair * len(alive)
 
             def worth(i: int) -> float:
                 # All of them, the first time that one is asked for.
@@ -237,17 +239,17 @@ class MechanismAudit(Audit):
 
             return [self.once(f"worth/{i}/{len(planned[i])}", partial(worth, i)) for i in alive]
 
-        won = race(range(len(options)), halving(len(options), budget, last=last), judge)[0]
-        missing = [(won, *block) for block in planned[won][len(samples[won]) :]]
-        return won, samples[won] + self.play(missing, dict(enumerate(options)), Stage.SEARCH), spent
+        best = race(range(len(options)), halving(len(options), budget, last=last), judge)[0]
+        missing = [(best, *block) for block in planned[best][len(samples[best]) :]]
+        return best, samples[best] + self.play(missing, dict(enumerate(options)), Stage.SEARCH), runs
 
-    def play(self, wanted: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
+    def play(self, numbered: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
         """Return runs of pairs, block by block."""
-        pairs = {index: options[index] for index, *_ in wanted}
+        pairs = {index: options[index] for index, *_ in numbered}
         play = partial(
             in_parallel, partial(_play_block, self.mechanism, self.budget.seed, stage, pairs), jobs=self.execution.jobs
         )
-        return self.kept_blocks(stage.name, wanted, play, from_bytes, to_bytes)
+        return self.kept_blocks(stage.name, numbered, play, from_bytes, to_bytes)
 
     @one_thread()
     def fit(
@@ -267,21 +269,21 @@ class MechanismAudit(Audit):
         """
         outputs = join([sample.outputs for sample in samples])
         left = np.concatenate([sample.left for sample in samples])
-        best, plain, event = -math.inf, -math.inf, NO_EVENT
-        won: tuple[_Encoded, OutputAttack, Callable[[], Floats]] | None = None
+        best, best_plain, event = -math.inf, -math.inf, NO_EVENT
+        best_attack: tuple[_Encoded, OutputAttack, Callable[[], Floats]] | None = None
         for i, (seen, attack) in enumerate(self._attacks(outputs, left, thorough=thorough, ranked=ranked)):
             scores: Callable[[], Floats] = cache(partial(attack.cross_fitted, self.mechanism, pair, seen.train))
-            bet = partial(self._bet, seen, attack, scores, plain, ranked=ranked)
-            worth, about = bet() if ranked else self.once(f"fit/{index}/{left.size}/{i}", bet)
-            if self.is_better(attack, best, worth):
-                best, event, won = worth, Event.of_json(about), (seen, attack, scores)
-            plain = plain if seen.bits else best
-        own = self._by_score(pair, outputs, left)
-        if own is not None and own[2] > best:
-            return Choice(pair, own[0], own[1], index), own[2]
-        if won is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
+            bet = partial(self._bet, seen, attack, scores, best_plain, ranked=ranked)
+            predicted_bound, bet_result = bet() if ranked else self.once(f"fit/{index}/{left.size}/{i}", bet)
+            if self.is_better(attack, best, predicted_bound):
+                best, event, best_attack = predicted_bound, Event.of_json(bet_result), (seen, attack, scores)
+            best_plain = best_plain if seen.bits else best
+        by_score = self._by_score(pair, outputs, left)
+        if by_score is not None and by_score[2] > best:
+            return Choice(pair, by_score[0], by_score[1], index), by_score[2]
+        if best_attack is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
             return Choice(pair, NoEvidence(), event, index, alike=not ranked), best
-        seen, attack, scores = won
+        seen, attack, scores = best_attack
         fitted = attack.fit(self.mechanism, pair, seen.train)
         event = transfer(event, scores(), fitted.score(seen.train))
         return Choice(pair, on_outputs(fitted, seen.encoder, seen.train.features), event, index), best
@@ -294,13 +296,13 @@ class MechanismAudit(Audit):
             return None
         attack = OwnScore(self.score, pair.left, pair.right)
         learned = Learned(DOUBT_OF_LOG_ODDS, min_promise=NEXT_TO_NOTHING * min(1.0, self.claim.epsilon))
-        event, worth = self.promised(Evidence(attack.score(outputs), left, learned=learned))
-        return attack, event, float(worth)
+        event, predicted_bound = self.promised(Evidence(attack.score(outputs), left, learned=learned))
+        return attack, event, float(predicted_bound)
 
     def _bet(
-        self, seen: _Encoded, attack: OutputAttack, scores: Callable[[], Floats], plain: float, *, ranked: bool
+        self, seen: _Encoded, attack: OutputAttack, scores: Callable[[], Floats], best_plain: float, *, ranked: bool
     ) -> list[Any]:
-        """Return what an attack's best event promises, and the event, as JSON; `plain` is that of values alone."""
+        """Return what an attack's best event promises, and the event, as JSON; `best_plain` is of values alone."""
         left, discrete = seen.train.left, seen.train.features.discrete
         learned = Learned(
             SEARCH_DOUBT * attack.doubt if ranked else attack.doubt,
@@ -308,13 +310,13 @@ class MechanismAudit(Audit):
             NEXT_TO_NOTHING * min(1.0, self.claim.epsilon),
         )
         evidence = Evidence(scores(), left, log_odds=attack.log_odds, learned=learned)
-        event, worth = self.promised(evidence)
-        if seen.bits and attack.log_odds and worth > plain > -math.inf:
+        event, predicted_bound = self.promised(evidence)
+        if seen.bits and attack.log_odds and predicted_bound > best_plain > -math.inf:
             # The odds of rare values are learned from few runs each, and some are large by luck: a bound that they
             # promise above that of the values alone is believed where the counts promise one too.
-            counted = self.promised(replace(evidence, log_odds=False, learned=replace(learned, doubt=DOUBT)))[1]
-            worth = worth if counted > plain else counted
-        return [float(worth), event.to_json()]
+            by_counts = self.promised(replace(evidence, log_odds=False, learned=replace(learned, doubt=DOUBT)))[1]
+            predicted_bound = predicted_bound if by_counts > best_plain else by_counts
+        return [float(predicted_bound), event.to_json()]
 
     def _attacks(
         self, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool, ranked: bool
@@ -325,19 +327,19 @@ class MechanismAudit(Audit):
         """
         encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
         if not (self.bits and ranked):
-            shown = _Encoded.of(encoder, outputs, left)
-            yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
+            encoded = _Encoded.of(encoder, outputs, left)
+            yield from ((encoded, attack) for attack in attacks_on(encoded.train, thorough=thorough))
         if not self.bits:
             return
-        shown = _Encoded.of(BitColumns(encoder), outputs, left, bits=True)
+        encoded = _Encoded.of(BitColumns(encoder), outputs, left, bits=True)
         # Its columns are the number and its lowest bit.
-        if len(shown.train.columns) == 2 and Preimages.applies(self.mechanism):
-            yield shown, Preimages()
-        yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
+        if len(encoded.train.columns) == 2 and Preimages.applies(self.mechanism):
+            yield encoded, Preimages()
+        yield from ((encoded, attack) for attack in attacks_on(encoded.train, thorough=thorough))
 
-    def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
+    def is_better(self, attack: OutputAttack, best: float, predicted_bound: float) -> bool:
         """Tell whether an attack promises more than the best of those before it."""
-        return attack.beats(best, worth)
+        return attack.beats(best, predicted_bound)
 
     def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool | None:
         """Return whether any of `runs` paired runs gives another output for the other input.
@@ -379,8 +381,8 @@ class AnytimeMechanism:
         if len(options) == 1:
             return options[0], self.audit.index, self.audit.spent
         runs = min(self.audit.budget.runs, round(SEARCH_RUNS / SEARCH))
-        won, _, spent = replace(self.audit, budget=replace(self.audit.budget, runs=runs)).halve(options)
-        return options[won], won, spent
+        best, _, search_runs = replace(self.audit, budget=replace(self.audit.budget, runs=runs)).halve(options)
+        return options[best], best, search_runs
 
     def trained(self, pair: DataPair) -> bool:
         """Tell whether attacks are learned from runs: always."""
@@ -393,9 +395,9 @@ class AnytimeMechanism:
     def choose(self, pair: DataPair, index: int, past: Sequence[Sample]) -> Choice:
         """Return the attack and event of the next epoch, from the runs so far."""
         runs = sum(sample.left.size for sample in past)
-        facts = {field.name: getattr(self.audit, field.name) for field in fields(MechanismAudit)}
-        facts["execution"] = self.audit.execution.inside(f"early {runs}")
-        choice = _Growing(**facts).fit(pair, index, past)[0]
+        values = {field.name: getattr(self.audit, field.name) for field in fields(MechanismAudit)}
+        values["execution"] = self.audit.execution.inside(f"early {runs}")
+        choice = _Growing(**values).fit(pair, index, past)[0]
         return replace(choice, floats=has_floats(some_outputs(past)))
 
     def play(self, pair: DataPair, index: int, numbered: Sequence[tuple[int, int]]) -> list[Sample]:
@@ -420,9 +422,9 @@ class _Growing(MechanismAudit):
         stakes, gain = sequential.choose_stakes(scores, left, **claim, log_odds=evidence.log_odds)
         return replace(event, stakes=stakes), gain
 
-    def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
+    def is_better(self, attack: OutputAttack, best: float, predicted_bound: float) -> bool:
         """Tell whether an attack would have won more than the best of those before it."""
-        return worth > best + LUCK
+        return predicted_bound > best + LUCK
 
 
 def _score(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Scored[Sample]:
@@ -450,17 +452,17 @@ def _runs_of(samples: Sequence[Sample]) -> int:
 
 def some_outputs(samples: Sequence[Sample]) -> Outputs:
     """Return what the first pilot runs showed, enough to put an event in words."""
-    few: list[Sample] = []
+    few_samples: list[Sample] = []
     for sample in samples:
-        if _runs_of(few) < MOST_RUNS:
-            few.append(sample)
-    return join([sample.outputs for sample in few])
+        if _runs_of(few_samples) < MOST_RUNS:
+            few_samples.append(sample)
+    return join([sample.outputs for sample in few_samples])
 
 
 def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
     """Return the runs of the left world that other pairs played on the same input: they serve this pair too."""
-    same = [j for j in samples if j != index and options[j].keys[0] == options[index].keys[0]]
-    return [sample.of_left() for j in same for sample in samples[j]]
+    siblings = [j for j in samples if j != index and options[j].keys[0] == options[index].keys[0]]
+    return [sample.of_left() for j in siblings for sample in samples[j]]
 
 
 def _play_block(mechanism: object, seed: int, stage: Stage, pairs: Mapping[int, DataPair], block: _Block) -> Sample:

@@ -54,29 +54,29 @@ class Pilot:
     def extend(self, alive: Sequence[int], runs: int) -> None:
         """Plan so many runs more of these pairs, which must have been in all plans before: as many of every input."""
         inputs = self._inputs(alive)
-        each = runs // len(inputs)
-        if not each:
+        runs_per_input = runs // len(inputs)
+        if not runs_per_input:
             return
-        self.planned += [(len(self.planned) + number, size) for number, size in blocks(each)]
-        self.spent += each * len(inputs)
+        self.planned += [(len(self.planned) + number, size) for number, size in blocks(runs_per_input)]
+        self.spent += runs_per_input * len(inputs)
 
     def sample(self, pair: int, alive: Sequence[int]) -> Sample:
         """Return the planned runs of a pair, the left world's first; all inputs of pairs alive are played at once."""
-        every = self._inputs(range(len(self.pairs)))
-        wanted = [(place, key) for place, key in enumerate(every) if key in self._inputs(alive)]
+        inputs = self._inputs(range(len(self.pairs)))
+        places = [(place, key) for place, key in enumerate(inputs) if key in self._inputs(alive)]
         missing = [
-            (place, key, block) for place, key in wanted for block in self.planned[len(self.played.get(key, ())) :]
+            (place, key, block) for place, key in places for block in self.planned[len(self.played.get(key, ())) :]
         ]
-        shown = self._play([(place, *block) for place, _, block in missing], list(every.values()))
-        for (_, key, _), sample in zip(missing, shown, strict=True):
+        outputs = self._play([(place, *block) for place, _, block in missing], list(inputs.values()))
+        for (_, key, _), sample in zip(missing, outputs, strict=True):
             self.played.setdefault(key, []).append(sample.outputs)
         left, right = (self.played[key] for key in self.pairs[pair].keys)
         return Sample(join([*left, *right]), np.repeat([True, False], self.draws))
 
     def forget(self, alive: Sequence[int]) -> None:
         """Keep the runs of these pairs alone."""
-        kept = self._inputs(alive)
-        self.played = {key: outputs for key, outputs in self.played.items() if key in kept}
+        inputs = self._inputs(alive)
+        self.played = {key: outputs for key, outputs in self.played.items() if key in inputs}
 
     def many_inputs(self, alive: Sequence[int]) -> int:
         """Return how many different inputs pairs have."""

@@ -30,11 +30,11 @@ FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 #: The share of the audit's runs: of the first test of each kind, of the second one of the best, of a bisected factor.
 FIRST_SHARE, SECOND_SHARE, BISECTED_SHARE = 1 / 8, 1 / 2, 1 / 4
 #: A test has as many runs as the audit where that has no more than these.
-FEW = 2_000
+MIN_RUNS = 2_000
 #: Call sites of draws that are tested, the runs of each, and those that find them.
 MAX_SITES, SITE_RUNS, FINDING_RUNS = 6, 1_000, 64
 #: The seeds of the tests are the audit's own plus this and what follows it.
-FRESH = 2_500_000
+SEED_SHIFT = 2_500_000
 
 
 def planted(target: Any, fault: Fault) -> Any:
@@ -74,25 +74,27 @@ class PowerTest:
         if not self.kinds:
             return None
         caught, bounds, kind = None, dict[float, float](), self.kinds[0]
-        tried = {kind: self.bound(Fault(self.limit, kind), FIRST_SHARE) for kind in self.kinds[:1]}
+        bound_of_kind = {kind: self.bound(Fault(self.limit, kind), FIRST_SHARE) for kind in self.kinds[:1]}
         for kind in self.kinds[1:]:
-            if max(tried.values()) > self.level:
+            if max(bound_of_kind.values()) > self.level:
                 break
-            tried[kind] = self.bound(Fault(self.limit, kind), FIRST_SHARE)
-        kind = max(tried, key=tried.__getitem__)
-        bounds[self.limit] = tried[kind]
-        if tried[kind] <= self.level:
+            bound_of_kind[kind] = self.bound(Fault(self.limit, kind), FIRST_SHARE)
+        kind = max(bound_of_kind, key=bound_of_kind.__getitem__)
+        bounds[self.limit] = bound_of_kind[kind]
+        if bound_of_kind[kind] <= self.level:
             bounds[self.limit] = self.bound(Fault(self.limit, kind), SECOND_SHARE)
-        below = [factor for factor in FACTORS if factor < self.limit]
+        smaller_factors = [factor for factor in FACTORS if factor < self.limit]
         if bounds[self.limit] > self.level:
-            caught, low, high = self.limit, -1, len(below)
+            caught, low, high = self.limit, -1, len(smaller_factors)
             while high - low > 1:
                 middle = (low + high) // 2
-                bounds[below[middle]] = bound = self.bound(Fault(below[middle], kind), BISECTED_SHARE)
+                bounds[smaller_factors[middle]] = bound = self.bound(
+                    Fault(smaller_factors[middle], kind), BISECTED_SHARE
+                )
                 low, high = (low, middle) if bound > self.level else (middle, high)
-            caught = below[high] if high < len(below) else caught
+            caught = smaller_factors[high] if high < len(smaller_factors) else caught
         else:  # weak noise may hide what weaker noise shows, as the runner-up of a noisy maximum
-            for factor in below[: -1 - self.bisected : -1]:
+            for factor in smaller_factors[: -1 - self.bisected : -1]:
                 bounds[factor] = self.bound(Fault(factor, kind), BISECTED_SHARE)
                 if bounds[factor] > self.level:
                     caught = factor
@@ -109,20 +111,20 @@ class PowerTest:
     @cached_property
     def places(self) -> list[str]:
         """The call sites of the target's draws, the first ones."""
-        heard: list[str] = []
-        self.shown(Fault(1.0, places=heard), FINDING_RUNS)
-        return list(dict.fromkeys(heard))[:MAX_SITES]
+        call_places: list[str] = []
+        self.shown(Fault(1.0, places=call_places), FINDING_RUNS)
+        return list(dict.fromkeys(call_places))[:MAX_SITES]
 
     @cached_property
     def kinds(self) -> list[str]:
         """The kinds of faults that change what the target shows, each in another way."""
-        before, known = self.shown(Fault(1.0), FIRST_PAIRED), list[object]()
+        before, outputs = self.shown(Fault(1.0), FIRST_PAIRED), list[object]()
         kinds = list[str]()
         for kind in KINDS if before is not None else ():
             after = self.shown(Fault(self.limit, kind), FIRST_PAIRED)
-            if after is not None and after != before and after not in known:
+            if after is not None and after != before and after not in outputs:
                 kinds.append(kind)
-                known.append(after)
+                outputs.append(after)
         return kinds
 
     @cached_property
@@ -148,8 +150,8 @@ class PowerTest:
     def bound(self, fault: Fault, share: float, runs: int = 0) -> float:
         """Return what is certified about a faulty target; 0 where it raises."""
         budget, number = self.audit.budget, self._number(fault, share)
-        runs = runs or max(min(budget.runs, FEW), int(share * budget.runs))
-        tests, seed = budget.tests * self.tests, seed_beyond(budget.seed, FRESH + number)
+        runs = runs or max(min(budget.runs, MIN_RUNS), int(share * budget.runs))
+        tests, seed = budget.tests * self.tests, seed_beyond(budget.seed, SEED_SHIFT + number)
         test = replace(
             self.audit.of(planted(self.target, fault)),
             budget=replace(budget, runs=runs, seed=seed, tests=tests, stop="budget"),
@@ -170,7 +172,7 @@ class PowerTest:
         sites = list[Site]()
         for place in self.places:
             for kind, fault in ((MISSING, Fault(math.inf, NEARER, place)), (REUSED, Fault(1.0, REUSED, place))):
-                before, after = (self.shown(one, FINDING_RUNS) for one in (Fault(1.0), fault))
+                before, after = (self.shown(planted, FINDING_RUNS) for planted in (Fault(1.0), fault))
                 if after is None or after == before:
                     continue
                 caught = self.bound(fault, 0.0, min(SITE_RUNS, self.audit.budget.runs)) > self.level

@@ -44,7 +44,7 @@ SHARED = 5
 #: Runs that show a rare event: from so many a site's estimate will do, and so many certify it or none do.
 CLEAR, MAX_HITS = 100, 4_000
 #: The seeds of stretched audits are the audit's own plus this and what follows it; the part of the key of other runs.
-FRESH, PART = 2_600_000, 9
+SEED_SHIFT, PART = 2_600_000, 9
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ class RareOutputs:
 
     def named(self, outputs: Outputs) -> NDArray[np.bool_]:
         """Return which runs are named."""
-        named: NDArray[np.bool_] = self.event.sides(self.attack.score(outputs)) == self.side
+        is_named: NDArray[np.bool_] = self.event.sides(self.attack.score(outputs)) == self.side
         if self.values:
-            named &= np.array([text in self.values for text in _texts(outputs)])
-        return named
+            is_named &= np.array([text in self.values for text in _texts(outputs)])
+        return is_named
 
     @property
     def one_sided(self) -> Event:
@@ -91,8 +91,8 @@ def can_be_rare(audit: Audit) -> bool:
     target = audit.target
     if not isinstance(audit, MechanismAudit) or audit.unseeded or all_ours(target):
         return False
-    alone = not getattr(target, "batched", False) or isinstance(target, LearnerMechanism)
-    return alone and planted(target, Fault(STRETCHED)) is not None
+    run_by_run = not getattr(target, "batched", False) or isinstance(target, LearnerMechanism)
+    return run_by_run and planted(target, Fault(STRETCHED)) is not None
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,16 @@ class Look:
     audit: MechanismAudit
     choice: Choice
 
-    def led(self, counted: int) -> tuple[Choice, Rare | None]:
+    def led(self, n_counted: int) -> tuple[Choice, Rare | None]:
         """Return what to certify in so many runs, and the lead that stands; without one what was chosen."""
         for number, fault in enumerate(self.faults()):
             rare = self.lead(number, fault)
             if rare is not None:
-                attack, found = rare
-                if found.runs is not None and found.runs <= counted:
+                attack, certified = rare
+                if certified.runs is not None and certified.runs <= n_counted:
                     event = attack.one_sided
-                    return replace(self.choice, attack=attack, event=event, in_words="", alike=False), found
-                return self.choice, found
+                    return replace(self.choice, attack=attack, event=event, in_words="", alike=False), certified
+                return self.choice, certified
         return self.choice, None
 
     @property
@@ -122,12 +122,12 @@ class Look:
     def faults(self) -> Iterator[Fault]:
         """Yield the stretched noises: of all draws, then of each call site, where that is another one."""
         test = PowerTest(self.audit, self.audit.target, self.choice.pair, 1.0)
-        most = int(TOTAL_SHARE * self.audit.budget.runs / max(1, self.runs))
-        known = [test.shown(Fault(1.0), 64)]
-        for fault in [Fault(STRETCHED), *(Fault(STRETCHED, site=place) for place in test.places)][:most]:
-            shown = test.shown(fault, 64)
-            if shown is not None and shown not in known:
-                known.append(shown)
+        max_faults = int(TOTAL_SHARE * self.audit.budget.runs / max(1, self.runs))
+        outputs_seen = [test.shown(Fault(1.0), 64)]
+        for fault in [Fault(STRETCHED), *(Fault(STRETCHED, site=place) for place in test.places)][:max_faults]:
+            outputs = test.shown(fault, 64)
+            if outputs is not None and outputs not in outputs_seen:
+                outputs_seen.append(outputs)
                 yield fault
 
     def lead(self, number: int, fault: Fault) -> tuple[RareOutputs, Rare] | None:
@@ -137,28 +137,30 @@ class Look:
         test = replace(
             audit.of(target),
             budget=replace(
-                audit.budget, runs=self.runs, seed=seed_beyond(audit.budget.seed, FRESH + number), stop="budget"
+                audit.budget, runs=self.runs, seed=seed_beyond(audit.budget.seed, SEED_SHIFT + number), stop="budget"
             ),
             execution=replace(audit.execution, progress=False, cluster=None, memory=None),
         )
         try:
-            found = all_runs(test, [self.choice.pair])
+            certified = all_runs(test, [self.choice.pair])
         except (LearnerError, ValueError):  # it cannot cope with the noise, or the runs are too few
             return None
-        if found.certificate.lower <= audit.claim.measure.level:
+        if certified.certificate.lower <= audit.claim.measure.level:
             return None
         for side in (1, -1):
-            attack = self._narrowed(target, found, side)
+            attack = self._narrowed(target, certified, side)
             rare = None if attack is None else self._measured(attack, fault)
             if attack is not None and rare is not None:
                 return attack, rare
         return None
 
-    def _narrowed(self, target: Any, found: Certified, side: int) -> RareOutputs | None:
+    def _narrowed(self, target: Any, certified: Certified, side: int) -> RareOutputs | None:
         """Return the event of a lead on one side, narrowed to shared values; None where ordinary runs show it too."""
-        attack = RareOutputs(found.choice.attack, found.choice.event, side)
-        shown = self._outputs(target, side, self.runs)
-        texts = [text for text, named in zip(_texts(shown), attack.named(shown).tolist(), strict=True) if named]
+        attack = RareOutputs(certified.choice.attack, certified.choice.event, side)
+        outputs = self._outputs(target, side, self.runs)
+        texts = [
+            text for text, is_named in zip(_texts(outputs), attack.named(outputs).tolist(), strict=True) if is_named
+        ]
         if len(texts) < SHARED:
             return None
         values = frozenset(text for text, count in Counter(texts).items() if count >= SHARED)
@@ -173,23 +175,23 @@ class Look:
         for place in places if fault.site is None else [fault.site]:
             weights = list[float]()
             target = planted(self.audit.target, Fault(STRETCHED, site=place, weights=weights))
-            named = attack.named(self._outputs(target, attack.side, self.runs))
-            hits = int(named.sum())
-            if hits >= SHARED and len(weights) == named.size and (best is None or hits > best[0]):
-                best = hits, float(np.exp(np.array(weights)[named]).sum() / named.size), place
+            is_named = attack.named(self._outputs(target, attack.side, self.runs))
+            hits = int(is_named.sum())
+            if hits >= SHARED and len(weights) == is_named.size and (best is None or hits > best[0]):
+                best = hits, float(np.exp(np.array(weights)[is_named]).sum() / is_named.size), place
             if hits >= CLEAR:
                 break
         delta = self.audit.claim.delta
         if best is None or not best[1] > delta:  # nan too
             return None
         _, probability, place = best
-        needed = self._runs_needed(attack, probability)
-        return Rare(probability, place_words(place), needed, "left" if attack.side > 0 else "right")
+        needed_runs = self._runs_needed(attack, probability)
+        return Rare(probability, place_words(place), needed_runs, "left" if attack.side > 0 else "right")
 
     def _outputs(self, target: Any, side: int, runs: int) -> Outputs:
         """Return outputs of fresh runs on one input."""
         pair = self.choice.inputs
-        draws = Draws(seed_beyond(self.audit.budget.seed, FRESH), Stage.SEARCH, self.choice.index, PART, side + 1)
+        draws = Draws(seed_beyond(self.audit.budget.seed, SEED_SHIFT), Stage.SEARCH, self.choice.index, PART, side + 1)
         if getattr(target, "in_step", False):
             return outputs_of(target, (pair.left, pair.right), draws, runs, np.full(runs, side > 0))
         return outputs_of(target, pair.left if side > 0 else pair.right, draws, runs)
@@ -206,8 +208,8 @@ def _certifies(audit: Audit, attack: RareOutputs, probability: float, hits: int)
     """Return whether the claim is falsified by so many runs that show the event, in as many as that takes."""
     half = int(hits / probability)
     counts = Counts(2 * half, half, left_upper=hits) if attack.side > 0 else Counts(2 * half, half, right_lower=hits)
-    made = certify_claim(audit.claim.measure, attack.one_sided, counts, alpha=audit.budget.alpha)
-    return bool(made.lower > audit.claim.measure.level)
+    certificate = certify_claim(audit.claim.measure, attack.one_sided, counts, alpha=audit.budget.alpha)
+    return bool(certificate.lower > audit.claim.measure.level)
 
 
 def _texts(outputs: Outputs) -> Sequence[str]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Runs on each input that a remark is a fact of, and the share of an audit's runs that these are at most.
 RUNS, SHARE = 2_000, 1 / 20
 #: Runs that show whether any number is drawn.
-FEW = 8
+MIN_RUNS = 8
 #: The most columns that are combined, and the most remarks.
 MOST_COLUMNS, MOST_REMARKS = 64, 4
 #: What is so small beside a column's own size is rounding.
@@ -63,8 +63,8 @@ class Watched(Draws):
 
     def stream(self, purpose: Purpose) -> np.random.Generator:
         """Return a fresh generator; that of the labels is the audit's own."""
-        made = super().stream(purpose)
-        return made if purpose is Purpose.LABEL else self._handing_out(made)
+        generator = super().stream(purpose)
+        return generator if purpose is Purpose.LABEL else self._handing_out(generator)
 
     def _handing_out(self, generator: np.random.Generator) -> np.random.Generator:
         self.handed.append((generator, repr(generator.bit_generator.state)))
@@ -88,7 +88,7 @@ def noise_remarks(target: object, play: Callable[[Draws], object], seed: int) ->
             return []
     seeds = [
         f"it seeds itself with {number} ({file}:{line}): the noise from that seed is the same in every run"
-        for file, line, number in log.constant_seeds(FEW)
+        for file, line, number in log.constant_seeds(MIN_RUNS)
     ]
     return seeds or ([] if draws.used else [FIXED_NOISE])
 
@@ -96,27 +96,27 @@ def noise_remarks(target: object, play: Callable[[Draws], object], seed: int) ->
 def with_remarks(audit: LearnerAudit | MechanismAudit, result: Result, choice: Choice) -> Result:
     """Return the result with what runs show of its fault: noise that is fixed, and of a mechanism what differs."""
     target = audit.mechanism if isinstance(audit, MechanismAudit) else audit.learner
-    seed, missing, found = audit.budget.seed, tuple[MissingExtra, ...](), _other_epsilon(target, audit.claim)
+    seed, missing, remarks = audit.budget.seed, tuple[MissingExtra, ...](), _other_epsilon(target, audit.claim)
     if not isinstance(audit, MechanismAudit):
-        found += noise_remarks(target, lambda draws: play(audit.learner, choice.losses, draws, FEW), seed)
-        return replace(result, remarks=tuple(found))
+        remarks += noise_remarks(target, lambda draws: play(audit.learner, choice.losses, draws, MIN_RUNS), seed)
+        return replace(result, remarks=tuple(remarks))
     mechanism, pair = audit.mechanism, choice.inputs
     if not audit.unseeded:
         left, right = (
             noise_remarks(mechanism, partial(_few_outputs, mechanism, data), seed) for data in (pair.left, pair.right)
         )
-        found += [remark for remark in left if remark in right]
+        remarks += [remark for remark in left if remark in right]
     if audit.claim.raising == "outcome":
-        found += _always_raises(mechanism, pair, seed)
+        remarks += _always_raises(mechanism, pair, seed)
     if result.verdict is Verdict.FALSIFIED and not getattr(mechanism, "in_step", False):
         look = partial(_differences, audit, result, pair)
-        more, missing = extra_or_reason("what differs", look)
-        found += more or []
-    return replace(result, remarks=tuple(found[:MOST_REMARKS]), missing=(*result.missing, *missing))
+        differing, missing = extra_or_reason("what differs", look)
+        remarks += differing or []
+    return replace(result, remarks=tuple(remarks[:MOST_REMARKS]), missing=(*result.missing, *missing))
 
 
 def _few_outputs(mechanism: object, data: object, draws: Draws) -> Outputs:
-    return outputs_of(mechanism, data, draws, FEW)
+    return outputs_of(mechanism, data, draws, MIN_RUNS)
 
 
 def _other_epsilon(target: Any, claim: Claim) -> list[str]:
@@ -125,16 +125,16 @@ def _other_epsilon(target: Any, claim: Claim) -> list[str]:
         target = target.mechanism
     if all_ours(target) and not isinstance(target, Scalar):
         return []
-    made, values = (target.user_class, target.parameters) if isinstance(target, Scalar) else (target, {})
-    known = {} if isinstance(made, type) else dict(getattr(made, "__dict__", {}))
+    maker, values = (target.user_class, target.parameters) if isinstance(target, Scalar) else (target, {})
+    defaults = {} if isinstance(maker, type) else dict(getattr(maker, "__dict__", {}))
     with suppress(Exception):  # what has no signature is named in the error by its repr, which may raise too
-        known |= {name: one.default for name, one in inspect.signature(made).parameters.items()}
-    known |= values
-    own = {name: known[name] for name in ("epsilon", "eps") if isinstance(known.get(name), int | float)}
+        defaults |= {name: parameter.default for name, parameter in inspect.signature(maker).parameters.items()}
+    defaults |= values
+    epsilons = {name: defaults[name] for name in ("epsilon", "eps") if isinstance(defaults.get(name), int | float)}
     return [
         f"its own {name} is {value:g}, and the claim's epsilon {claim.epsilon:g} does not change it: "
         f"--set {name}={claim.epsilon:g} does"
-        for name, value in own.items()
+        for name, value in epsilons.items()
         if claim.measure.is_epsilon and not math.isclose(value, claim.epsilon)
     ]
 
@@ -142,12 +142,12 @@ def _other_epsilon(target: Any, claim: Claim) -> list[str]:
 def _always_raises(mechanism: Callable[..., object], pair: DataPair, seed: int) -> list[str]:
     """Return what a few runs on both inputs raise, where all raise the same: then likely the call itself is wrong."""
     sides = [
-        outputs_of(mechanism, data, Draws(seed, Stage.EVIDENCE, 1, _PART + side), FEW)
+        outputs_of(mechanism, data, Draws(seed, Stage.EVIDENCE, 1, _PART + side), MIN_RUNS)
         for side, data in enumerate((pair.left, pair.right))
     ]
     seen = {output if isinstance(output, str) else "" for outputs in sides for output in outputs}
-    (first, *others) = seen
-    return [f"it {first} in all {FEW} runs of each input"] if first.startswith(RAISED) and not others else []
+    (first, *later) = seen
+    return [f"it {first} in all {MIN_RUNS} runs of each input"] if first.startswith(RAISED) and not later else []
 
 
 def _differences(audit: MechanismAudit, result: Result, pair: DataPair) -> list[str]:
@@ -156,16 +156,16 @@ def _differences(audit: MechanismAudit, result: Result, pair: DataPair) -> list[
         outputs_of(audit.mechanism, data, Draws(audit.budget.seed, Stage.EVIDENCE, 0, _PART + side), runs)
         for side, data in enumerate((pair.left, pair.right))
     ]
-    worded = bool(result.event_in_words) and result.event_in_words != NOTHING
-    return list(differences(sides[0], sides[1], alone=not worded))
+    has_statement = bool(result.event_in_words) and result.event_in_words != NOTHING
+    return list(differences(sides[0], sides[1], single=not has_statement))
 
 
-def differences(left: Outputs, right: Outputs, *, alone: bool = False) -> Iterator[str]:
+def differences(left: Outputs, right: Outputs, *, single: bool = False) -> Iterator[str]:
     """Yield in words what differs between outputs on two inputs, as many of each.
 
     Parameters
     ----------
-    alone : bool
+    single : bool
         Whether the clearest column is told too, where there are several.
     """
     runs = len(left) if isinstance(left, list) else left.shape[-1]
@@ -180,21 +180,21 @@ def differences(left: Outputs, right: Outputs, *, alone: bool = False) -> Iterat
             yield from _kinds_differ(name, part, runs)
     noisy: dict[str, tuple[Floats, Floats]] = {}
     for name, column in columns.items():
-        one, other = column[:runs], column[runs:]
-        if _constant(one) and _constant(other):
-            if abs(one[0] - other[0]) > ROUNDING * max(1.0, abs(one[0])):
-                yield f"{name} has no noise: {_sides(one[0], other[0], runs)}"
+        left_column, right_column = column[:runs], column[runs:]
+        if _constant(left_column) and _constant(right_column):
+            if abs(left_column[0] - right_column[0]) > ROUNDING * max(1.0, abs(left_column[0])):
+                yield f"{name} has no noise: {_sides(left_column[0], right_column[0], runs)}"
         else:
-            noisy[name] = one, other
+            noisy[name] = left_column, right_column
     combined = list(_without_noise(noisy, runs))
     yield from combined
-    for name, (one, other) in noisy.items():
-        if _spreads_differ(one, other):
+    for name, (left_column, right_column) in noisy.items():
+        if _spreads_differ(left_column, right_column):
             yield (
-                f"the spread of {name} differs: {_spread(one):.3g} on the left, {_spread(other):.3g} on the right "
-                f"(mean absolute deviation of {runs:,} runs of each)"
+                f"the spread of {name} differs: {_spread(left_column):.3g} on the left, "
+                f"{_spread(right_column):.3g} on the right (mean absolute deviation of {runs:,} runs of each)"
             )
-    if alone and len(noisy) > 1 and not combined:
+    if single and len(noisy) > 1 and not combined:
         yield from _alone(noisy, runs)
 
 
@@ -225,36 +225,38 @@ def _without_noise(noisy: dict[str, tuple[Floats, Floats]], runs: int) -> Iterat
         return
     rows = [np.concatenate([side - side.mean() for side in noisy[name]]) for name in names]
     scales = np.array([max(float(row.std()), 1e-300) for row in rows])
-    left_over, _, _ = np.linalg.svd(np.array(rows) / scales[:, None], full_matrices=True)
-    sizes = np.linalg.norm(left_over.T @ (np.array(rows) / scales[:, None]), axis=1) / math.sqrt(2 * runs)
-    for weights in _reduced(left_over.T[sizes < ROUNDING * 10] / scales):
-        used = [(name, weight) for name, weight in zip(names, weights, strict=True) if weight]
-        values = [sum(weight * noisy[name][side] for name, weight in used) for side in (0, 1)]
-        size = max(float(np.abs(weight * noisy[name][side]).max()) for name, weight in used for side in (0, 1))
-        mine, other = (float(np.mean(value)) for value in values)
-        if len(used) > 1 and abs(mine - other) > 1e-6 * size:
-            terms = " ".join(_term(name, weight, first=not i) for i, (name, weight) in enumerate(used))
-            mine, other = (0.0 if abs(value) < ROUNDING * size else value for value in (mine, other))
-            yield f"{terms} has no noise: {_sides(mine, other, runs)}"
+    vectors, _, _ = np.linalg.svd(np.array(rows) / scales[:, None], full_matrices=True)
+    sizes = np.linalg.norm(vectors.T @ (np.array(rows) / scales[:, None]), axis=1) / math.sqrt(2 * runs)
+    for weights in _reduced(vectors.T[sizes < ROUNDING * 10] / scales):
+        weighted = [(name, weight) for name, weight in zip(names, weights, strict=True) if weight]
+        values = [sum(weight * noisy[name][side] for name, weight in weighted) for side in (0, 1)]
+        size = max(float(np.abs(weight * noisy[name][side]).max()) for name, weight in weighted for side in (0, 1))
+        left_mean, right_mean = (float(np.mean(value)) for value in values)
+        if len(weighted) > 1 and abs(left_mean - right_mean) > 1e-6 * size:
+            terms = " ".join(_term(name, weight, first=not i) for i, (name, weight) in enumerate(weighted))
+            left_mean, right_mean = (
+                0.0 if abs(value) < ROUNDING * size else value for value in (left_mean, right_mean)
+            )
+            yield f"{terms} has no noise: {_sides(left_mean, right_mean, runs)}"
 
 
 def _reduced(basis: Floats) -> Iterator[Floats]:
     """Yield directions that span the same, each with few weights, the first of them 1."""
     rows = basis.copy()
-    done = 0
+    rank = 0
     for column in range(rows.shape[1] if rows.size else 0):
-        place = done + int(np.abs(rows[done:, column]).argmax())
+        place = rank + int(np.abs(rows[rank:, column]).argmax())
         if abs(rows[place, column]) < 1e-9 * np.abs(rows).max():
             continue
-        rows[[done, place]] = rows[[place, done]]
-        rows[done] /= rows[done, column]
+        rows[[rank, place]] = rows[[place, rank]]
+        rows[rank] /= rows[rank, column]
         for other in range(len(rows)):
-            if other != done:
-                rows[other] -= rows[other, column] * rows[done]
-        done += 1
-        if done == len(rows):
+            if other != rank:
+                rows[other] -= rows[other, column] * rows[rank]
+        rank += 1
+        if rank == len(rows):
             break
-    for row in rows[:done]:
+    for row in rows[:rank]:
         yield np.where(np.abs(row) < 1e-7 * np.abs(row).max(), 0.0, row)
 
 
@@ -268,29 +270,29 @@ def _spread(column: Floats) -> float:
     return float(np.abs(column - np.median(column)).mean())
 
 
-def _spreads_differ(one: Floats, other: Floats) -> bool:
+def _spreads_differ(left_column: Floats, right_column: Floats) -> bool:
     spreads, errors = [], []
-    for column in (one, other):
+    for column in (left_column, right_column):
         if 2 * np.unique(column).size < column.size:  # of numbers that repeat the rates say more
             return False
-        away = np.abs(column - np.median(column))
-        spreads.append(float(away.mean()))
-        errors.append(float(away.std() / away.mean() / math.sqrt(away.size)))
-    apart = abs(math.log(spreads[0] / spreads[1]))
-    return apart > math.log(RATIO) and apart > ERRORS * math.hypot(*errors)
+        distances = np.abs(column - np.median(column))
+        spreads.append(float(distances.mean()))
+        errors.append(float(distances.std() / distances.mean() / math.sqrt(distances.size)))
+    log_ratio = abs(math.log(spreads[0] / spreads[1]))
+    return log_ratio > math.log(RATIO) and log_ratio > ERRORS * math.hypot(*errors)
 
 
 def _alone(noisy: dict[str, tuple[Floats, Floats]], runs: int) -> Iterator[str]:
     """Yield the column that shows the input best by itself: its threshold is of other runs than those counted."""
-    half, found = runs // 2, []
-    for name, (one, other) in noisy.items():
-        cut = float(np.median(np.concatenate([one[:half], other[:half]])))
-        above = [int((side[half:] > cut).sum()) for side in (one, other)]
-        found.append((abs(above[0] - above[1]), name, cut, above))
-    apart, name, cut, above = max(found)
+    half, candidates = runs // 2, []
+    for name, (left_column, right_column) in noisy.items():
+        threshold = float(np.median(np.concatenate([left_column[:half], right_column[:half]])))
+        n_above = [int((side[half:] > threshold).sum()) for side in (left_column, right_column)]
+        candidates.append((abs(n_above[0] - n_above[1]), name, threshold, n_above))
+    difference, name, threshold, n_above = max(candidates)
     rest = runs - half
-    if apart > ERRORS * math.sqrt(rest / 2):
+    if difference > ERRORS * math.sqrt(rest / 2):
         yield (
-            f"{name} alone is above {cut:.4g} in {above[0]:,} of {rest:,} runs on the left and in {above[1]:,} of "
-            f"{rest:,} on the right"
+            f"{name} alone is above {threshold:.4g} in {n_above[0]:,} of {rest:,} runs on the left "
+            f"and in {n_above[1]:,} of {rest:,} on the right"
         )

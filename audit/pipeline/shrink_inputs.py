@@ -12,8 +12,8 @@ from ..play.mechanism_runs import RefusedInputError
 from ..spaces.candidates import Candidate, Space
 from ..verdicts.shrinking import (
     CERTIFIED_RUNS,
-    FRESH,
     PART,
+    SEED_SHIFT,
     TRIAL_ALPHA,
     TRIAL_RUNS,
     certified_in_turn,
@@ -48,8 +48,8 @@ def shrink_inputs(audit: MechanismAudit, space: Space, falsified: Result) -> Shr
     budget, judge = audit.budget, _Judge(audit)
     simplified(space.candidate_of(pair.left, pair.right), space.simpler, judge)
     fewer = replace(budget, runs=min(budget.runs, CERTIFIED_RUNS))
-    found = certified_in_turn(judge.accepted, partial(_audited, audit), fewer, TRIALS)
-    smallest, certified, result = found or (None, budget, falsified)
+    shrunk = certified_in_turn(judge.accepted, partial(_audited, audit), fewer, TRIALS)
+    smallest, certified, result = shrunk or (None, budget, falsified)
     return ShrunkInputs(
         pair=pair if smallest is None else DataPair(smallest.left, smallest.right),
         **certified_of(result),
@@ -57,7 +57,7 @@ def shrink_inputs(audit: MechanismAudit, space: Space, falsified: Result) -> Shr
         runs=certified.runs,
         trials=judge.trials,
         confidence=certified.confidence,
-        fresh=found is not None,
+        fresh=shrunk is not None,
     )
 
 
@@ -79,10 +79,10 @@ class _Judge:
         self.trials += 1
         audit, budget, stage = self.audit, self.audit.budget, f"shrink {self.trials}"
         runs = max(FEWEST_RUNS, min(budget.runs // PART, TRIAL_RUNS))
-        fresh = Budget(runs, seed_beyond(budget.seed, FRESH + self.trials), 1 - TRIAL_ALPHA)
+        share = Budget(runs, seed_beyond(budget.seed, SEED_SHIFT + self.trials), 1 - TRIAL_ALPHA)
 
         def judged() -> bool:
-            result = _audited(audit, candidate, fresh, stage)
+            result = _audited(audit, candidate, share, stage)
             return result is not None and result.verdict is Verdict.FALSIFIED
 
         if falsifies := bool(audit.once(stage, judged)):
@@ -94,9 +94,9 @@ def _audited(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage:
     """Return an audit on a pair with a budget of its own; None where the mechanism raises on it."""
     execution = replace(audit.execution.inside(stage), progress=False, cluster=None)
     # A call that takes too long ends an attempt as a whole: none certifies without its slow runs.
-    fresh = replace(audit, mechanism=audit.limited, budget=budget, execution=execution, index=0, spent=0)
-    began = time.perf_counter()
+    limited = replace(audit, mechanism=audit.limited, budget=budget, execution=execution, index=0, spent=0)
+    start = time.perf_counter()
     try:
-        return conclude(fresh, all_runs(fresh, [DataPair(candidate.left, candidate.right)]), began)
+        return conclude(limited, all_runs(limited, [DataPair(candidate.left, candidate.right)]), start)
     except RefusedInputError:
         return None

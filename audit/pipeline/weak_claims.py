@@ -43,7 +43,7 @@ SEARCH, TRAIN, JUDGED = 0.03, 0.06, 0.18
 MOST_SEARCH, MOST_TRAIN, MOST_JUDGED = 600_000, 1_000_000, 1_600_000
 #: So many pairs at most race, with so many of their attacks: every input's draws in each heat as a share of the runs,
 #: the most of these draws, and the pairs that are left. They are the first of the draws that choose the event.
-FEW, RACERS, RACE = 4, 2, ((0.0125, 250_000, 2), (0.04, 800_000, 1))
+N_FINALISTS, RACERS, RACE = 4, 2, ((0.0125, 250_000, 2), (0.04, 800_000, 1))
 #: The part of a score's doubt that counts while pairs and attacks are compared: a rough estimate may be of the best.
 SEARCH_DOUBT = 0.5
 #: All attacks are tried on so many of the training runs, and so many of them, the best, learn from all.
@@ -128,9 +128,9 @@ class _Choosing:
 
     def of(self, options: Sequence[DataPair], index: int) -> tuple[Choice, int]:
         pilot = Pilot(self.audit, self.mechanism, options, index)
-        won = self._search(pilot) if len(options) > 1 else 0
-        pilot.extend([won], max(0, self._share(TRAIN, MOST_TRAIN) - 2 * pilot.draws))
-        sample = pilot.sample(won, [won])
+        best = self._search(pilot) if len(options) > 1 else 0
+        pilot.extend([best], max(0, self._share(TRAIN, MOST_TRAIN) - 2 * pilot.draws))
+        sample = pilot.sample(best, [best])
         pilot.played.clear()
         encoder = Encoder.fit(sample.outputs)
         columns = encoder(sample.outputs)
@@ -139,34 +139,37 @@ class _Choosing:
         judged = self._share(JUDGED, MOST_JUDGED) // 2
 
         def play(fitted: Sequence[Scorer[Columns]]) -> list[Floats]:
-            return self._scores([_Scorer(options[won], encoder, features, (), fitted)], index, judged)[0]
+            return self._scores([_Scorer(options[best], encoder, features, (), fitted)], index, judged)[0]
 
-        fitted, event = self._fitted(options[won], index + won, runs, play)
+        fitted, event = self._fitted(options[best], index + best, runs, play)
         attack = NoEvidence() if fitted is None else on_outputs(fitted, encoder, features)
-        choice = Choice(options[won], attack, event, index + won, alike=fitted is None)
+        choice = Choice(options[best], attack, event, index + best, alike=fitted is None)
         step = -(-sample.left.size // MOST_RUNS)
-        shown = sample.outputs[..., ::step] if isinstance(sample.outputs, np.ndarray) else sample.outputs[::step]
-        return described(choice, shown), pilot.spent + 2 * judged
+        outputs = sample.outputs[..., ::step] if isinstance(sample.outputs, np.ndarray) else sample.outputs[::step]
+        return described(choice, outputs), pilot.spent + 2 * judged
 
     def _scores(self, scorers: Sequence[_Scorer], index: int, draws: int) -> list[list[Floats]]:
         """Return each attack's scores of fresh coupled runs, the left world's first; nothing else of them is kept."""
         task = partial(_scored_block, self.mechanism, self.audit.budget.seed, index, scorers)
-        shown = list(in_parallel(task, list(blocks(draws)), jobs=self.audit.execution.jobs, equal_costs=True))
+        score_blocks = list(in_parallel(task, list(blocks(draws)), jobs=self.audit.execution.jobs, equal_costs=True))
         return [
-            [np.concatenate([one[i][k][side] for side in (0, 1) for one in shown]) for k in range(len(scorer.fitted))]
+            [
+                np.concatenate([block[i][k][side] for side in (0, 1) for block in score_blocks])
+                for k in range(len(scorer.fitted))
+            ]
             for i, scorer in enumerate(scorers)
         ]
 
     def _search(self, pilot: Pilot) -> int:
         """Return the best pair: of the few that halving leaves, by fresh runs, which their best attacks score."""
-        once, many, runs = self.audit.once, len(pilot.pairs), self._share(SEARCH, MOST_SEARCH)
+        recall, n_pairs, runs = self.audit.once, len(pilot.pairs), self._share(SEARCH, MOST_SEARCH)
         lessons, bets, before = dict[int, _Lesson](), dict[int, list[Any]](), 0
 
         def judge(alive: Sequence[int], heat: Heat) -> list[float]:
             pilot.forget(alive)
             pilot.extend(alive, max(10 * len(alive), heat.runs))
             lessons.update((i, _Lesson(pilot, i, tuple(alive))) for i in alive)
-            bets.update((i, once(f"worth/{i}/{pilot.draws}", partial(self._bet, lessons[i]))) for i in alive)
+            bets.update((i, recall(f"worth/{i}/{pilot.draws}", partial(self._bet, lessons[i]))) for i in alive)
             return [bets[i][0] for i in alive]
 
         def judge_afresh(alive: Sequence[int], heat: Heat) -> list[float]:
@@ -175,13 +178,13 @@ class _Choosing:
             self._pay(pilot, alive, draws, before)
             racing = [i for i in alive if i in promising]
             raced = partial(self._race, [promising[i] for i in racing], pilot.index, draws)
-            worths = dict(zip(racing, once(f"race/{heat.kept}", raced), strict=True))
+            worths = dict(zip(racing, recall(f"race/{heat.kept}", raced), strict=True))
             before = draws
             return [worths.get(i, -math.inf) for i in alive]
 
-        alive = race(range(many), halving(many, runs, least=FEW) or [Heat(runs, many)], judge)
+        alive = race(range(n_pairs), halving(n_pairs, runs, least=N_FINALISTS) or [Heat(runs, n_pairs)], judge)
         promising = {i: self._scorer(lessons[i], bets[i][1]) for i in alive if bets[i][1]}
-        heats = [Heat(self._share(share, most), kept) for share, most, kept in RACE if len(alive) > kept]
+        heats = [Heat(self._share(share, max_runs), n_kept) for share, max_runs, n_kept in RACE if len(alive) > n_kept]
         alive = race(alive, heats, judge_afresh)
         pilot.forget(alive)
         return alive[0]
@@ -192,9 +195,9 @@ class _Choosing:
         seeded = not isinstance(self.mechanism, Unseeded)  # what cannot be seeded plays other runs each time
         pilot.spent += (inputs - 2) * (draws - before) if seeded else inputs * draws
 
-    def _share(self, share: float, most: int) -> int:
+    def _share(self, share: float, max_runs: int) -> int:
         """Return a share of the runs, but at most so many."""
-        return min(int(share * self.audit.budget.runs), most)
+        return min(int(share * self.audit.budget.runs), max_runs)
 
     def _bet(self, lesson: _Lesson) -> list[Any]:
         """Return what the best event on a pair promises, and the attacks that promise most: a ranking of pairs."""
@@ -212,8 +215,8 @@ class _Choosing:
         """Return what the best event on each pair promises on so many fresh draws."""
         scores = self._scores(scorers, index, draws)
         return [
-            max(self._raced(attack, shown) for attack, shown in zip(one.attacks, each, strict=True))
-            for one, each in zip(scorers, scores, strict=True)
+            max(self._raced(attack, score) for attack, score in zip(scorer.attacks, scorer_scores, strict=True))
+            for scorer, scorer_scores in zip(scorers, scores, strict=True)
         ]
 
     def _raced(self, attack: OutputAttack, scores: Floats) -> float:
@@ -229,10 +232,10 @@ class _Choosing:
         play: Callable[[Sequence[Scorer[Columns]]], list[Floats]],
     ) -> tuple[Scorer[Columns] | None, Event]:
         """Return the attack and event to certify: attacks learn from training runs, fresh ones choose the event."""
-        once = self.audit.once
+        recall = self.audit.once
         attacks = attacks_on(train, thorough=True)
         if len(attacks) > FINALISTS and train.left.size > 2 * HEATS:
-            heats = once(f"heats/{index}", partial(self._heats, pair, train, attacks))
+            heats = recall(f"heats/{index}", partial(self._heats, pair, train, attacks))
             attacks = [attacks[i] for i in heats]
         if not attacks:
             return None, NO_EVENT
@@ -243,13 +246,13 @@ class _Choosing:
 
         def final() -> list[list[Any]]:
             scores = play([fitted(i) for i in range(len(attacks))])
-            return [self._judged(attack, one) for attack, one in zip(attacks, scores, strict=True)]
+            return [self._judged(attack, attack_scores) for attack, attack_scores in zip(attacks, scores, strict=True)]
 
-        best = once(f"final/{index}", final)
-        won = _winner(attacks, best)
-        if won is None:
+        best = recall(f"final/{index}", final)
+        best_attack = _winner(attacks, best)
+        if best_attack is None:
             return None, NO_EVENT
-        return fitted(won), Event.of_json(best[won][1])
+        return fitted(best_attack), Event.of_json(best[best_attack][1])
 
     def _judged(self, attack: OutputAttack, scores: Floats) -> list[Any]:
         """Return what the best of an attack's events promises, and the event, as JSON.
@@ -291,18 +294,18 @@ def _scored_block(
     mechanism: object, seed: int, index: int, scorers: Sequence[_Scorer], block: tuple[int, int]
 ) -> list[list[tuple[Floats, Floats]]]:
     number, runs = block
-    inputs = {key: data for one in scorers for key, data in one.inputs}
+    inputs = {key: data for scorer in scorers for key, data in scorer.inputs}
     played = {
         key: outputs_of(mechanism, data, Draws(seed, Stage.TRAIN, index, 1, number), runs)
         for key, data in inputs.items()
     }
-    return [one.scores(played) for one in scorers]
+    return [scorer.scores(played) for scorer in scorers]
 
 
 def _winner(attacks: Sequence[OutputAttack], bets: Sequence[Sequence[Any]]) -> int | None:
     """Return the attack whose event promises most, if any does."""
-    won, best = None, -math.inf
-    for i, (attack, (worth, _)) in enumerate(zip(attacks, bets, strict=True)):
-        if attack.beats(best, worth):
-            won, best = i, worth
-    return won
+    winner, best = None, -math.inf
+    for i, (attack, (bound, _)) in enumerate(zip(attacks, bets, strict=True)):
+        if attack.beats(best, bound):
+            winner, best = i, bound
+    return winner

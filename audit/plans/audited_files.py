@@ -27,10 +27,10 @@ def audited_files(plan: Plan) -> AuditedJson:
     It does if no tracked file was changed, and every file that the plan names is tracked.
     """
     commit = _git("rev-parse", "HEAD")
-    changed = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
+    uncommitted = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
     identity: AuditedJson = {
         "commit": commit,
-        "clean": None if changed is None else changed == "",
+        "clean": None if uncommitted is None else uncommitted == "",
         "files": {},
         "versions": {"overclaim": __version__, **versions(), **_versions_of(plan)},
     }
@@ -51,7 +51,7 @@ def files_of(task: Task) -> Iterator[Path]:
     names += [name for name in (task.relation if task.near_by_function else None, task.score) if name is not None]
     yield from chain(*map(file_of, names))
     files: list[str | Path] = [file for file in (task.scores, task.inserted, task.held_out) if file is not None]
-    files += [one.path for one in (task.left, task.right, task.input_schema) if isinstance(one, InputFile)]
+    files += [value.path for value in (task.left, task.right, task.input_schema) if isinstance(value, InputFile)]
     yield from (Path(os.path.abspath(file)) for file in files)
 
 
@@ -74,15 +74,15 @@ def _origin(module: str) -> Path | None:
 def _versions_of(plan: Plan) -> dict[str, str]:
     """Return the versions of the installed distributions that targets are modules of."""
     modules = {task.target.partition(":")[0].partition(".")[0] for task in plan.tasks if ":" in task.target}
-    known = packages_distributions() if any(not name.endswith("py") for name in modules) else {}
-    return {name: version(name) for module in sorted(modules) for name in known.get(module, ())}
+    distributions = packages_distributions() if any(not name.endswith("py") for name in modules) else {}
+    return {name: version(name) for module in sorted(modules) for name in distributions.get(module, ())}
 
 
-def _git(*words: str) -> str | None:
+def _git(*arguments: str) -> str | None:
     """Return what git prints; None where it is not there, fails, or takes too long."""
-    command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", *words]
+    command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None

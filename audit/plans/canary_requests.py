@@ -20,7 +20,7 @@ from .score_files import read_canaries, read_sample
 #: What the scores of canaries are given by.
 ONE_OF_BOTH = "give one FILE of scores, or both `inserted` and `held_out`"
 #: What every request says.
-_ABOUT = ("target", "epsilon", "delta", "measure", "budget", "untested", "expected", "note", "power")
+_ALWAYS_TAKEN = ("target", "epsilon", "delta", "measure", "budget", "untested", "expected", "note", "power")
 
 
 def given_scores(request: Request) -> CanaryScores:
@@ -58,11 +58,11 @@ def given_training(request: Request, target: object) -> object:
     return target
 
 
-def _refuse_all_but(request: Request, what: str, *allowed: str) -> None:
+def _refuse_all_but(request: Request, subject: str, *allowed: str) -> None:
     """Raise ValueError for an option that is neither allowed nor about every claim."""
-    usual = Request(target="")
-    names = [field.name for field in fields(Request) if field.name not in (*_ABOUT, *allowed)]
-    given = [name for name in names if getattr(request, name) != getattr(usual, name)]
-    given += [name for name in ("runs", "stop") if getattr(request.budget, name) != getattr(BUDGET, name)]
-    if given:
-        raise takes_no(f"{request.target} is {what}", given)
+    default = Request(target="")
+    names = [field.name for field in fields(Request) if field.name not in (*_ALWAYS_TAKEN, *allowed)]
+    refused = [name for name in names if getattr(request, name) != getattr(default, name)]
+    refused += [name for name in ("runs", "stop") if getattr(request.budget, name) != getattr(BUDGET, name)]
+    if refused:
+        raise takes_no(f"{request.target} is {subject}", refused)

@@ -25,8 +25,8 @@ def with_configured(values: MutableMapping[str, object]) -> Measure | None:
     settings = values.pop("dp_sgd", None)
     if settings is None:
         return None
-    if beside := [name for name in ("epsilon", "delta", *MEASURES) if values.get(name) is not None]:
-        raise exclude("`dp_sgd`", f"`{beside[0]}`", "a claim is made in one measure")
+    if doubled := [name for name in ("epsilon", "delta", *MEASURES) if values.get(name) is not None]:
+        raise exclude("`dp_sgd`", f"`{doubled[0]}`", "a claim is made in one measure")
     from ...mechanisms.dp_sgd import DPSGD
 
     configuration = DPSGD.of(settings)  # type: ignore[arg-type]

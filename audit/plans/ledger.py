@@ -59,19 +59,19 @@ def fingerprint(plan: Plan) -> str:
     ValueError
         If the plan holds what no JSON can.
     """
-    facts = {"tasks": [*map(_task_facts, plan.tasks)], "seed": plan.seed, "confidence": plan.confidence}
-    facts |= {
+    plan_data = {"tasks": [*map(_task_facts, plan.tasks)], "seed": plan.seed, "confidence": plan.confidence}
+    plan_data |= {
         "alpha": plan.report_alpha,
         "block": [BLOCK, MAX_TOGETHER],
         "regret": [vars(task) for task in plan.regret],
     }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=repr).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(plan_data, sort_keys=True, default=repr).encode()).hexdigest()
 
 
 def _task_facts(task: Task) -> dict[str, object]:
-    facts = {name: value for name, value in vars(task).items() if name != "pair"}
+    task_data = {name: value for name, value in vars(task).items() if name != "pair"}
     pair = None if task.pair is None else task.pair.to_json()
-    return facts | {"parameters": dict(task.parameters), "pair": pair}
+    return task_data | {"parameters": dict(task.parameters), "pair": pair}
 
 
 def _current() -> Path:
@@ -120,9 +120,9 @@ class Ledger:
             If there is an unfinished run and `resume` is false, if it is of another plan or version, or if the file
             cannot be read or written.
         """
-        facts = {"schema": SCHEMA, "plan": fingerprint(plan), "versions": versions(plan)}
-        facts["environment"] = json.dumps(environment(), sort_keys=True)
-        key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+        entries = {"schema": SCHEMA, "plan": fingerprint(plan), "versions": versions(plan)}
+        entries["environment"] = json.dumps(environment(), sort_keys=True)
+        key = hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()[:16]
         ledger = cls(folder / NAME, key)
         if ledger.file.exists() and not ledger.file.is_file():
             raise ledger.damaged("it is no file")
@@ -134,28 +134,31 @@ class Ledger:
                     "add --resume to go on with it, or --restart to start over",
                 )
             if resume and present:
-                ledger._check(present, facts)
+                ledger._check(present, entries)
                 return ledger._without_edited(plan)
             ledger.remove()  # nothing was finished
         with ledger._open(create=True) as connection:
             connection.executescript("BEGIN;" + _TABLES)
-            connection.executemany("INSERT INTO about VALUES (?, ?)", list(facts.items()))
+            connection.executemany("INSERT INTO about VALUES (?, ?)", list(entries.items()))
             ledger._keep_named(connection, plan)
             connection.commit()
         return ledger
 
     def _keep_named(self, connection: sqlite3.Connection, plan: Plan) -> None:
         """Keep what the files are now that each task names."""
-        named = [*map(files_of, plan.tasks), *(file_of(task.target) for task in plan.regret)]
-        for claim, files in enumerate(named):
+        paths = [*map(files_of, plan.tasks), *(file_of(task.target) for task in plan.regret)]
+        for claim, files in enumerate(paths):
             self.keep_files(connection, claim, {path: hash_of(path) for path in map(str, files)})
 
     def _without_edited(self, plan: Plan) -> Ledger:
         """Forget the claims that read a file which is another now; return the ledger with the others."""
         files = self.files()
-        now = {path: hash_of(path) for path in {path for known in files.values() for path in known}}
+        hash_of_path = {path: hash_of(path) for path in {path for hashes in files.values() for path in hashes}}
         edited = {
-            claim: path for claim, known in files.items() for path, digest in known.items() if now[path] != digest
+            claim: path
+            for claim, hashes in files.items()
+            for path, digest in hashes.items()
+            if hash_of_path[path] != digest
         }
         with self._open() as connection:
             for table in ("claims", "blocks", "stages", "files"):
@@ -192,32 +195,38 @@ class Ledger:
         with self._open() as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 return {}, {}  # killed while it was made
-            if (wrong := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-                raise self.damaged(str(wrong))
-            about = dict(connection.execute("SELECT key, value FROM about").fetchall())
-            if about.get("schema") != SCHEMA:
+            if (fault := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise self.damaged(str(fault))
+            entries = dict(connection.execute("SELECT key, value FROM about").fetchall())
+            if entries.get("schema") != SCHEMA:
                 raise self.damaged("it is a ledger of another schema")
             counts = {
                 table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
                 for table in ("claims", "blocks", "stages")
             }
-        return about, counts
+        return entries, counts
 
-    def _check(self, present: dict[str, str], wanted: dict[str, str]) -> None:
-        if present.get("versions") != wanted["versions"]:
+    def _check(self, present: dict[str, str], expected: dict[str, str]) -> None:
+        if present.get("versions") != expected["versions"]:
             raise LedgerError(
-                f"{self.path} is of {present.get('versions')}, this is {wanted['versions']}: its blocks would not "
+                f"{self.path} is of {present.get('versions')}, this is {expected['versions']}: its blocks would not "
                 "fit; resume it there, or remove the file to start over"
             )
-        if present.get("plan") != wanted["plan"]:
+        if present.get("plan") != expected["plan"]:
             raise hinted(
                 LedgerError(f"{self.path} is of another plan, or has another baseline or code beside it"),
                 "give that plan, or remove the file to start over",
             )
-        now = json.loads(wanted["environment"])
-        then = self.parsed(present.get("environment", "{}"), "what was installed")
-        if present.get("environment") != wanted["environment"]:
-            other = ", ".join(sorted(name for name in {**now, **then} if now.get(name) != then.get(name)))
+        packages = json.loads(expected["environment"])
+        earlier_packages = self.parsed(present.get("environment", "{}"), "what was installed")
+        if present.get("environment") != expected["environment"]:
+            other = ", ".join(
+                sorted(
+                    name
+                    for name in {**packages, **earlier_packages}
+                    if packages.get(name) != earlier_packages.get(name)
+                )
+            )
             raise LedgerError(
                 f"{self.path} is of another environment ({other} changed): resume it there, or remove the file to "
                 "start over"
@@ -236,12 +245,12 @@ class Ledger:
         if not ledger.file.is_file():
             return ""
         try:
-            held = f"{_finished_words(ledger._summary()[1])} of an interrupted run"
+            contents = f"{_finished_words(ledger._summary()[1])} of an interrupted run"
         except LedgerError:
-            held = "an interrupted run that cannot be read"
+            contents = "an interrupted run that cannot be read"
         with ledger.clear_errors():
             ledger.remove()
-        return f"removed {ledger.path}, with {held}"
+        return f"removed {ledger.path}, with {contents}"
 
     def remove(self) -> None:
         """Remove the file: its run is finished and its record written."""
@@ -260,12 +269,12 @@ class Ledger:
             rows = connection.execute("SELECT claim, outcome FROM claims WHERE run = ?", (self.key,)).fetchall()
         return {claim: self.parsed(text, f"the outcome of claim {claim}") for claim, text in rows}
 
-    def parsed(self, text: str | bytes, what: str) -> Any:
+    def parsed(self, text: str | bytes, subject: str) -> Any:
         """Return the JSON of a row."""
         try:
             return json.loads(text)
         except (TypeError, ValueError, RecursionError):
-            raise self.damaged(f"{what} is no JSON") from None
+            raise self.damaged(f"{subject} is no JSON") from None
 
     def keep_outcome(self, claim: int, outcome: object) -> None:
         """Keep a finished claim; its blocks and stages are no longer needed."""
@@ -283,8 +292,8 @@ class Ledger:
         """Keep the hash of each file that a claim read first; forget the files that it wrote."""
         new = [(self.key, claim, path, digest) for path, digest in hashes.items() if digest is not None]
         connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?)", new)
-        own = [(self.key, claim, path) for path, digest in hashes.items() if digest is None]
-        connection.executemany("DELETE FROM files WHERE run = ? AND claim = ? AND path = ?", own)
+        written_rows = [(self.key, claim, path) for path, digest in hashes.items() if digest is None]
+        connection.executemany("DELETE FROM files WHERE run = ? AND claim = ? AND path = ?", written_rows)
 
     def page(self, claim: int) -> Page:
         """Return the page of one claim."""
@@ -314,9 +323,9 @@ class Ledger:
             return self.damaged(reason)
         return LedgerError(f"cannot use {self.path}: {reason}; nothing that was finished is lost, --resume goes on")
 
-    def damaged(self, what: str) -> LedgerError:
+    def damaged(self, subject: str) -> LedgerError:
         """Return what to tell the user about a file that cannot be gone on with."""
-        return LedgerError(f"cannot use {self.path}: {what}; it cannot be resumed: remove the file to start over")
+        return LedgerError(f"cannot use {self.path}: {subject}; it cannot be resumed: remove the file to start over")
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -349,13 +358,13 @@ class Page:
 
     def recall(self, stage: str) -> dict[int, Counts]:
         """Return the finished blocks of a stage; the stage's name tells everything that fixed its counts."""
-        known = {}
+        block_counts = {}
         for block, numbers in self.recall_totals(stage).items():
             counts = Counts.of_numbers([int(number) for number in numbers]) if len(numbers) >= 6 else None
             if counts is None or not _possible(counts) or list(counts.numbers) != numbers:
                 raise self.ledger.damaged(f"block {block} of claim {self.claim} holds no counts")
-            known[block] = counts
-        return known
+            block_counts[block] = counts
+        return block_counts
 
     def keep(self, stage: str, block: int, counts: Counts) -> None:
         """Keep one finished block: one transaction."""
@@ -365,13 +374,13 @@ class Page:
         """Return the finished blocks of a stage that kept numbers of its own."""
         query = "SELECT block, counts FROM blocks WHERE run = ? AND claim = ? AND stage = ?"
         rows = self._execute(query, stage).fetchall()
-        known = {}
+        totals = {}
         for block, text in rows:
             numbers = self.ledger.parsed(text, f"block {block} of claim {self.claim}")
             if not isinstance(numbers, list) or not all(type(x) in (int, float) for x in numbers):
                 raise self.ledger.damaged(f"block {block} of claim {self.claim} holds no numbers")
-            known[block] = numbers
-        return known
+            totals[block] = numbers
+        return totals
 
     def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
         """Keep one finished block of a stage by its numbers, every digit of them: one transaction."""
@@ -379,17 +388,17 @@ class Page:
 
     def once(self, stage: str, compute: Callable[[], Json]) -> Json:
         """Return the JSON that a stage came to: what an earlier attempt has kept, or what `compute` returns now."""
-        known = self.recall_stage(stage)
-        if known is None:
-            self.keep_stage(stage, known := json.dumps(compute()))
-        kept: Json = self.ledger.parsed(known, f"{stage} of claim {self.claim}")
-        return kept
+        text = self.recall_stage(stage)
+        if text is None:
+            self.keep_stage(stage, text := json.dumps(compute()))
+        value: Json = self.ledger.parsed(text, f"{stage} of claim {self.claim}")
+        return value
 
     def recall_stage(self, stage: str) -> str | bytes | None:
         """Return the text or the bytes that were kept of a stage; None where nothing was."""
         query = "SELECT value FROM stages WHERE run = ? AND claim = ? AND stage = ?"
-        kept: str | bytes | None = (self._execute(query, stage).fetchone() or [None])[0]
-        return kept
+        text: str | bytes | None = (self._execute(query, stage).fetchone() or [None])[0]
+        return text
 
     def keep_stage(self, stage: str, value: str | bytes) -> None:
         """Keep a text or bytes that a stage came to: one transaction."""

@@ -88,8 +88,8 @@ def _lock(file: int, wait: bool) -> None:
         import msvcrt  # of Windows
 
         try:
-            how = msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK  # type: ignore[attr-defined]
-            msvcrt.locking(file, how, 1)  # type: ignore[attr-defined]
+            mode = msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK  # type: ignore[attr-defined]
+            msvcrt.locking(file, mode, 1)  # type: ignore[attr-defined]
         except OSError:
             raise BlockingIOError from None
         return

@@ -34,7 +34,7 @@ RAISING = ("error", "outcome")
 #: Where a plan has an option: in each claim, at its top, or nowhere.
 IN_CLAIM, AT_TOP, NOWHERE = "claim", "top", ""
 
-_ANY: Schema = {}
+_ANY_VALUE: Schema = {}
 _FLAG: Schema = {"type": "boolean"}
 _TEXT: Schema = {"type": "string"}
 _NAME: Schema = {"type": "string", "minLength": 1}
@@ -229,8 +229,8 @@ _TABLE = (
     _of_game(
         "set", {"type": "object"}, "setting", "A parameter of the target; repeatable", field="parameters", rare=True
     ),
-    _of_inputs("left", _ANY, "input", "Two neighbouring inputs, or files that hold them", "JSON"),
-    _of_inputs("right", _ANY, "input", "", "JSON"),
+    _of_inputs("left", _ANY_VALUE, "input", "Two neighbouring inputs, or files that hold them", "JSON"),
+    _of_inputs("right", _ANY_VALUE, "input", "", "JSON"),
     _of_inputs(
         "inputs",
         {"anyOf": [{"type": "object"}, _NAME]},
@@ -322,7 +322,7 @@ _TABLE = (
     Option("regret", _REGRET, help="A bound on the learner's regret, tested beside the claim"),
     _of_game(
         "pair",
-        _ANY,
+        _ANY_VALUE,
         "file",
         "Left and right losses, JSON or a file",
         "JSON",
@@ -371,14 +371,14 @@ def schemas_of(place: str) -> dict[str, Schema]:
 def fits(value: object, schema: Schema) -> bool:
     """Return whether a Python value fits the schema of a marker's option: a number, a boolean, a text or a choice."""
     if "anyOf" in schema:
-        return any(fits(value, one) for one in schema["anyOf"])
+        return any(fits(value, alternative) for alternative in schema["anyOf"])
     if "enum" in schema:
         return value in schema["enum"]
     kinds: dict[str, type | tuple[type, ...]] = {"integer": int, "number": float, "boolean": bool, "string": str}
     if not isinstance(value, kinds[schema["type"]]) or isinstance(value, bool) != (schema["type"] == "boolean"):
         return False
     if isinstance(value, int | float):
-        above = value > schema.get("exclusiveMinimum", -float("inf"))
-        below = value < schema.get("exclusiveMaximum", float("inf"))
-        return bool(above and below and value >= schema.get("minimum", value))
+        above_minimum = value > schema.get("exclusiveMinimum", -float("inf"))
+        below_maximum = value < schema.get("exclusiveMaximum", float("inf"))
+        return bool(above_minimum and below_maximum and value >= schema.get("minimum", value))
     return True

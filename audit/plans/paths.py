@@ -26,22 +26,22 @@ def named(trouble: str, path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, RuntimeError) as error:  # the last two: null characters, and links in circles
-        why = getattr(error, "strerror", None) or error
-        raise ValueError(f"{trouble} {str(path)!r}: {why}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"{trouble} {str(path)!r}: {reason}") from None
 
 
-def read_text(path: Path, what: str) -> str:
-    """Return the text of a file; `what` names its kind in the message of the ValueError if it cannot be read."""
-    with named(f"cannot read the {what}", path):
+def read_text(path: Path, subject: str) -> str:
+    """Return the text of a file; `subject` names its kind in the message of the ValueError if it cannot be read."""
+    with named(f"cannot read the {subject}", path):
         check_readable(path, MAX_TEXT)
         data = path.read_bytes()
     try:
         return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark of its order of bytes
     except UnicodeDecodeError:
-        raise ValueError(f"the {what} {str(path)!r} is not UTF-8 text") from None
+        raise ValueError(f"the {subject} {str(path)!r} is not UTF-8 text") from None
 
 
-def read_json(path: Path, what: str, begins: tuple[str, ...]) -> object:
+def read_json(path: Path, subject: str, begins: tuple[str, ...]) -> object:
     """Return the JSON of a file, or of the name itself where it begins as JSON does: so replay commands have it.
 
     Raises
@@ -50,11 +50,11 @@ def read_json(path: Path, what: str, begins: tuple[str, ...]) -> object:
         As `read_text`; or for what is no JSON.
     """
     name = str(path)
-    text = name if name.lstrip().startswith(begins) else read_text(path, what)
+    text = name if name.lstrip().startswith(begins) else read_text(path, subject)
     try:
         return parse_json(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the {what} {name!r} is no JSON: {error}") from None
+        raise ValueError(f"the {subject} {name!r} is no JSON: {error}") from None
 
 
 def mode(path: Path) -> int:
@@ -97,11 +97,11 @@ def check_folder(path: Path, *files: str, read: Mapping[str, Path | None], ignor
             (path / ".gitignore").write_text("*\n")
     for file in files:
         check_output(path / file)
-    written = {file: path / file for file in files}
-    check_distinct(written)
+    path_of_file = {file: path / file for file in files}
+    check_distinct(path_of_file)
     for name, place in read.items():  # two that are read may be one file
         if place is not None:
-            check_distinct({**written, name: place})
+            check_distinct({**path_of_file, name: place})
 
 
 def check_distinct(files: Mapping[str, Path]) -> None:
@@ -110,7 +110,7 @@ def check_distinct(files: Mapping[str, Path]) -> None:
     for name, path in files.items():
         with named("cannot use", path):
             seen[name] = (os.path.realpath(path), os.stat(path) if mode(path) else None)
-    for (one, first), (other, second) in combinations(files.items(), 2):
-        (place, file), (place_of_other, file_of_other) = seen[one], seen[other]
+    for (option, first), (other, second) in combinations(files.items(), 2):
+        (place, file), (place_of_other, file_of_other) = seen[option], seen[other]
         if place == place_of_other or (file and file_of_other and os.path.samestat(file, file_of_other)):
-            raise ValueError(f"{one} {str(first)!r} and {other} {str(second)!r} are the same file")
+            raise ValueError(f"{option} {str(first)!r} and {other} {str(second)!r} are the same file")

@@ -123,9 +123,9 @@ def libraries_plan(seed: int = 0) -> Plan:
     ValueError
         If none is left.
     """
-    known = libraries().values()
-    entered = [entry for entry in known if not entry.package.missing]
-    skipped = tuple((entry.name, entry.package.missing) for entry in known if entry.package.missing)
+    entries = libraries().values()
+    entered = [entry for entry in entries if not entry.package.missing]
+    skipped = tuple((entry.name, entry.package.missing) for entry in entries if entry.package.missing)
     if not entered:
         error = ValueError("none of the libraries is installed in the version that is quoted")
         raise hinted(error, "see make libraries, and overclaim list libraries")
@@ -149,8 +149,8 @@ def runs_of(entry: Entry, case: Case) -> int:
     law = catalogue().exact_law(entry, case) if case.expected == "falsified" else None
     if law is None:
         return case.runs
-    _, needed = law
-    return min(case.runs, max(FEWEST_FALSIFIED, SPARE * needed))
+    _, needed_runs = law
+    return min(case.runs, max(FEWEST_FALSIFIED, SPARE * needed_runs))
 
 
 def case_task(entry: Entry, case: Case, seed: int, confidence: float) -> Task:
@@ -188,8 +188,8 @@ def read_plan(path: Path) -> Plan:
     if not claims:
         raise not_given(f"{path}: a [[claims]] table", "overclaim init writes a plan to start from")
     if "alpha" in data and "confidence" in data:
-        both = "alpha is for the whole report, confidence for each claim"
-        raise hinted(ValueError(f"{lines.at('alpha')}: {both}"), "give one of them")
+        message = "alpha is for the whole report, confidence for each claim"
+        raise hinted(ValueError(f"{lines.at('alpha')}: {message}"), "give one of them")
     seed, alpha = int(data.get("seed", 0)), data.get("alpha")
     confidence = float(data.get("confidence", 0.99)) if alpha is None else 1 - alpha / len(claims)
     if not 0 < 1 - confidence < 1:
@@ -212,12 +212,12 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     for key, value in claim.items():
         option = OPTIONS[key]
         try:
-            values[option.key] = kinds.get(option.schema.get("type", ""), lambda same: same)(value)
+            values[option.key] = kinds.get(option.schema.get("type", ""), lambda value: value)(value)
         except OverflowError:
-            beyond = ValueError(f"{key} must be finite, got a number beyond all floats")
-            raise lines.placed(about(key, beyond), index) from None
+            overflow = ValueError(f"{key} must be finite, got a number beyond all floats")
+            raise lines.placed(about(key, overflow), index) from None
     values.pop("regret", None)
-    spent = {key: values.pop(key) for key in ("runs", "stop") if key in values}
+    budget = {key: values.pop(key) for key in ("runs", "stop") if key in values}
     for key in claim:
         if _has_time(claim[key]):
             dated = about(key, ValueError(f"{key} has a date or a time, which no record holds"))
@@ -225,11 +225,11 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     if claim.get("epsilon") == 0 and not claim.get("delta"):
         raise lines.placed(must_be("epsilon", "above 0", claim["epsilon"]), index)
     try:
-        if "regret" in claim and (given := [key for key in _NO_LOSSES if key in claim]):
-            raise ValueError(f"regret is measured on loss sequences: a claim with {given[0]} takes none")
+        if "regret" in claim and (refused := [key for key in _NO_LOSSES if key in claim]):
+            raise ValueError(f"regret is measured on loss sequences: a claim with {refused[0]} takes none")
         values |= {side: of_plan(values[side]) for side in ("left", "right") if side in values}
         configured = with_configured(values)
-        stated = {name: values.pop(name, None) for name in MEASURES}
+        stated_levels = {name: values.pop(name, None) for name in MEASURES}
         files = [values.get(name) for name in ("scores", "inserted", "held_out")]
         if any(file is not None for file in files):
             if "target" in values:
@@ -239,8 +239,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
             values["target"] = target_from_here(values["target"])
         task = Task(
             **values,
-            measure=configured or stated_measure({**values, **stated}),
-            budget=Budget(seed=seed, confidence=confidence, **spent),
+            measure=configured or stated_measure({**values, **stated_levels}),
+            budget=Budget(seed=seed, confidence=confidence, **budget),
         ).resolved()
         if task.of_scores or not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()
@@ -261,16 +261,16 @@ def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
 
     Of a bare claim about an entry with an example that is the example's, at the horizon of the regret.
     """
-    asked = claim["regret"]
-    runs, stop = asked.get("runs", RUNS_OF_REGRET), asked.get("stop", "budget")
-    bound = convert("bound", asked["bound"], float)
+    table = claim["regret"]
+    runs, stop = table.get("runs", RUNS_OF_REGRET), table.get("stop", "budget")
+    bound = convert("bound", table["bound"], float)
     budget = Budget(runs=runs, seed=task.budget.seed, stop=stop)
-    ours = entry_of(claim["target"]) is not None  # its noise is made for what is claimed
-    stated = {"epsilon": task.epsilon, "delta": task.delta} if ours else {}
-    noise = {name: value for name, value in stated.items() if value is not None}
+    in_catalogue = entry_of(claim["target"]) is not None  # its noise is made for what is claimed
+    claimed = {"epsilon": task.epsilon, "delta": task.delta} if in_catalogue else {}
+    noise = {name: value for name, value in claimed.items() if value is not None}
     return RegretTask(
         task.target,
-        rounds=asked.get("horizon", RegretTask.rounds),
+        rounds=table.get("horizon", RegretTask.rounds),
         budget=budget,
         bound=cast("float", bound),
         arms=task.arms,
@@ -302,11 +302,13 @@ def _explain(error: Any, lines: _Lines) -> ValueError:
     key = place[-1] if place and isinstance(place[-1], str) else None
     rule, value = error.validator, error.instance
     if rule == "additionalProperties":
-        known = error.schema["properties"]
-        key = next(name for name in value if name not in known)
+        properties = error.schema["properties"]
+        key = next(name for name in value if name not in properties)
         if key in REMOVED:
             return lines.placed(hinted(ValueError(f"{key}: {REMOVED[key]}"), f"leave out {key}"), index, key)
-        return lines.placed(unknown("unknown key", key, known, f"the keys are {', '.join(known)}"), index, key)
+        return lines.placed(
+            unknown("unknown key", key, properties, f"the keys are {', '.join(properties)}"), index, key
+        )
     if rule == "anyOf" and key is None:
         return lines.placed(ValueError("a claim needs a target, or scores of canaries"), index)
     if rule == "required" and key == "regret":
@@ -323,11 +325,11 @@ def _expected(error: Any, key: str) -> str:
     """Return what the schema expects of a key's value."""
     rule, limit = error.validator, error.validator_value
     if rule == "anyOf":
-        words = {"attributes": "fitted, all, or a list of names"}
-        words["inputs"] = "a JSON Schema, as a table or the name of its file"
-        words["stub"] = "the name of a module, or a list of names"
-        words["power"] = "a factor of at least 1.1, or off"
-        return words.get(key, "true, false, or the parameter that sets the noise")
+        texts = {"attributes": "fitted, all, or a list of names"}
+        texts["inputs"] = "a JSON Schema, as a table or the name of its file"
+        texts["stub"] = "the name of a module, or a list of names"
+        texts["power"] = "a factor of at least 1.1, or off"
+        return texts.get(key, "true, false, or the parameter that sets the noise")
     if rule == "type":
         return {
             "integer": "an integer",
@@ -339,20 +341,20 @@ def _expected(error: Any, key: str) -> str:
         }[limit]
     if "exclusiveMinimum" in error.schema and "exclusiveMaximum" in error.schema:
         return "in (0, 1)"
-    words = {
+    texts = {
         "minimum": "at least",
         "maximum": "at most",
         "exclusiveMinimum": "above",
         "exclusiveMaximum": "below",
         "minLength": "of length",
     }
-    return f"{words[rule]} {limit}"
+    return f"{texts[rule]} {limit}"
 
 
 def _keys_of(error: ValueError, claim: Mapping[str, Any]) -> list[str]:
     """Return the keys of a claim where to look for an error, besides its subject: of parameters, and of the target."""
-    named = [name for name in claim.get("set", {}) if name == subject_of(error) or repr(name) in str(error)]
-    keys = [*named, "set"] if named else []
+    parameters = [name for name in claim.get("set", {}) if name == subject_of(error) or repr(name) in str(error)]
+    keys = [*parameters, "set"] if parameters else []
     keys += ["neighbours"] if isinstance(error, RelationError) else []
     keys += [side for side in ("left", "right") if FILE_TAG in str(error) and FILE_TAG in str(claim.get(side))]
     return [*keys, *(["target"] if repr(claim.get("target")) in str(error) else [])]
@@ -368,8 +370,8 @@ class _Lines:
     def placed(self, error: ValueError, index: int | None = None, *keys: str) -> ValueError:
         """Return an error with its place in front: the line of its subject, else of a key, else of the claim."""
         subject = subject_of(error)
-        tried = (subject, *subject.split()[:1], *keys)
-        names = [name for name in tried if name and self._line(name, index) is not None]
+        candidates = (subject, *subject.split()[:1], *keys)
+        names = [name for name in candidates if name and self._line(name, index) is not None]
         other = ValueError(f"{self.at(names[0] if names else 'claims', index)}: {as_keys(str(error))}")
         return hinted(other, *map(as_keys, notes_of(error)))
 

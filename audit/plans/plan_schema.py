@@ -110,5 +110,5 @@ set = {{ batch = 1 }}     # parameters of the target
 
 def example(name: str) -> str:
     """Return the text of a commented plan that will be called `name`."""
-    shown = shlex.quote(name) if name.isprintable() else "PLAN.toml"  # it stands in a comment
-    return EXAMPLE.format(schema=PLAN["$id"], name=shown, losses=", ".join(LOSSES))
+    file_name = shlex.quote(name) if name.isprintable() else "PLAN.toml"  # it stands in a comment
+    return EXAMPLE.format(schema=PLAN["$id"], name=file_name, losses=", ".join(LOSSES))

@@ -46,8 +46,10 @@ class RegretTask:
     def measure(self, execution: Execution = IN_PROCESS) -> RegretJson:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
         if self.bound is not None:
-            learner, setting, own = regret_setting(self.target, self.rounds, self.arms, self.losses, self.parameters)
-            own_bound = audit_own_bound(learner, self.bound, setting, self.budget, execution, parameters=own)
+            learner, setting, parameters = regret_setting(
+                self.target, self.rounds, self.arms, self.losses, self.parameters
+            )
+            own_bound = audit_own_bound(learner, self.bound, setting, self.budget, execution, parameters=parameters)
             return {"name": self.target, **own_bound.to_json()}
         entry = catalogue().lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
@@ -57,13 +59,13 @@ class RegretTask:
         audit = audit_regret(RegretRequest(entry, setting, search_where_binding=True), self.budget, execution)
         listed = len(audit.means) - (audit.adversary is not None)
         played = audit.plays.get(self.rounds // 4, ())[:listed]
-        found = audit.adversary if audit.sequence == SEARCH_RESULT else None  # else the worst is a listed one
+        adversary = audit.adversary if audit.sequence == SEARCH_RESULT else None  # else the worst is a listed one
         price = self._price(entry, execution, {setting.epsilon: played})
-        means, intervals = [one.mean for one in price], [list(one.interval) for one in price]
+        means, intervals = [regret.mean for regret in price], [list(regret.interval) for regret in price]
         return {
             "name": self.target,
             **audit.to_json(),
-            "replay": self.command() if found is None else replay(self.command(), found.to_json()),
+            "replay": self.command() if adversary is None else replay(self.command(), adversary.to_json()),
             "epsilons": list(PRICED),
             "price": means[:-1],
             "price_intervals": intervals[:-1],
@@ -72,29 +74,31 @@ class RegretTask:
 
     def command(self) -> str:
         """Return the command that repeats the measurement; without a bound of the plan's own."""
-        words = ["overclaim", "regret", self.target, "--rounds", str(self.rounds), "--runs", str(self.budget.runs)]
-        words += ["--seed", str(self.budget.seed)]
-        words += [] if self.budget.stop == Budget.stop else ["--stop", self.budget.stop]
-        words += [
+        arguments = ["overclaim", "regret", self.target, "--rounds", str(self.rounds), "--runs", str(self.budget.runs)]
+        arguments += ["--seed", str(self.budget.seed)]
+        arguments += [] if self.budget.stop == Budget.stop else ["--stop", self.budget.stop]
+        arguments += [
             word
             for name in ("arms", "losses")
             if (value := getattr(self, name)) is not None
             for word in (f"--{name}", str(value))
         ]
-        words += [word for name, value in self.parameters.items() for word in ("--set", f"{name}={value}")]
-        return shlex.join(words)
+        arguments += [word for name, value in self.parameters.items() for word in ("--set", f"{name}={value}")]
+        return shlex.join(arguments)
 
-    def _price(self, entry: Entry, execution: Execution, known: Mapping[float, Sequence[Played]]) -> list[Regret]:
+    def _price(
+        self, entry: Entry, execution: Execution, played_before: Mapping[float, Sequence[Played]]
+    ) -> list[Regret]:
         """Return the regret at every epsilon on the worst sequence, at a quarter of the horizon.
 
         The error is shared by the sequences, among which the worst is chosen by the same runs.
         """
-        worst, many = [], 1
+        worst, n_sequences = [], 1
         for epsilon in (*PRICED, UNNOTICED):
-            played = known.get(epsilon) or self._play(entry, epsilon, execution)
-            worst.append(max(played, key=lambda one: one.mean))
-            many = max(many, len(played))
-        return regrets(worst, 1 - self.budget.alpha / many)
+            played = played_before.get(epsilon) or self._play(entry, epsilon, execution)
+            worst.append(max(played, key=lambda regret: regret.mean))
+            n_sequences = max(n_sequences, len(played))
+        return regrets(worst, 1 - self.budget.alpha / n_sequences)
 
     def _play(self, entry: Entry, epsilon: float, execution: Execution) -> list[Played]:
         setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
@@ -138,11 +142,11 @@ def regret_setting(
         raise learners_only("regret measures", target)
     parsed = parse_parameters(resolved, parameters)
     arms = arms if isinstance(resolved, Entry) else arms_of(resolved, arms)
-    chosen = {"arms": arms, "losses": losses_given_once(losses, parsed.setting), **parsed.setting}
-    changes = {name: value for name, value in chosen.items() if value is not None}
+    fields = {"arms": arms, "losses": losses_given_once(losses, parsed.setting), **parsed.setting}
+    changes = {name: value for name, value in fields.items() if value is not None}
     rounds = RegretTask.rounds if rounds is None else rounds
     if rounds < 1 or changes.get("arms", 1) < 1:
         raise ValueError(f"rounds and arms must be at least 1, got {rounds!r} and {arms!r}")
     if isinstance(resolved, Entry):
-        return resolved, resolved.setting(rounds=rounds, **changes), parsed.own
-    return resolved, Setting(rounds=rounds, **changes), parsed.own
+        return resolved, resolved.setting(rounds=rounds, **changes), parsed.arguments
+    return resolved, Setting(rounds=rounds, **changes), parsed.arguments

@@ -122,16 +122,16 @@ class Request:
         entry = None if self.of_canaries else entry_of(self.target)
         if entry is None:
             return self
-        usual = {"neighbours": self.relation, "surface": "actions", "epsilon": None, "delta": None}
-        game = {**usual, **{name: getattr(entry, name) for name in ("rounds", "arms", "losses")}, "parameters": {}}
+        defaults = {"neighbours": self.relation, "surface": "actions", "epsilon": None, "delta": None}
+        game = {**defaults, **{name: getattr(entry, name) for name in ("rounds", "arms", "losses")}, "parameters": {}}
         if entry.example is not None:
             game |= game_of(entry, entry.example)
         game["rounds"] = self.worlds_rounds or game["rounds"]
         if self.pair is not None and self.pair.length not in (None, game["arms"]):
             game["arms"] = entry.arms
         parameters = {**self._of_example(entry, game), **self.parameters}
-        said = {*parameters, *(("epsilon", "delta") if self.measure is not None else ())}
-        filled = {name: value for name, value in game.items() if getattr(self, name) is None and name not in said}
+        stated = {*parameters, *(("epsilon", "delta") if self.measure is not None else ())}
+        filled = {name: value for name, value in game.items() if getattr(self, name) is None and name not in stated}
         return replace(self, **filled | {"parameters": parameters})
 
     def _of_example(self, entry: Entry, game: Mapping[str, Any]) -> dict[str, object]:
@@ -140,11 +140,11 @@ class Request:
         If something of the game is said, a usual calibration or epsilon is not named: older records do not name it.
         """
         noise = {} if self.measure is None else {name: game[name] for name in ("epsilon", "delta")}
-        found = {name: value for name, value in {**noise, **game["parameters"]}.items() if value is not None}
+        parameters = {name: value for name, value in {**noise, **game["parameters"]}.items() if value is not None}
         if not any(getattr(self, name) for name in _GAME):
-            return found
-        usual = vars(entry.setting())
-        return {name: value for name, value in found.items() if name not in usual or value != usual[name]}
+            return parameters
+        defaults = vars(entry.setting())
+        return {name: value for name, value in parameters.items() if name not in defaults or value != defaults[name]}
 
     def named_parameters(self) -> dict[str, object]:
         """Return the parameters that a record names.
@@ -155,11 +155,11 @@ class Request:
         if entry is None or entry.example is None:
             return dict(self.parameters)
         kinds, defaults = entry.parameters, entry.defaults
-        usual = {name: defaults[name] for name in entry.example.parameters}
+        usual_values = {name: defaults[name] for name in entry.example.parameters}
         return {
             name: value
             for name, value in self.parameters.items()
-            if name not in usual or convert(name, value, kinds[name]) != usual[name]
+            if name not in usual_values or convert(name, value, kinds[name]) != usual_values[name]
         }
 
     @property
@@ -240,12 +240,12 @@ class Request:
 
         `relation` says whether one is heeded, as it is where inputs are searched.
         """
-        given = [name for name in _OF_LEARNERS if getattr(self, name) not in (None, False)]
+        refused = [name for name in _OF_LEARNERS if getattr(self, name) not in (None, False)]
         if relation or self.input_schema is not None:
-            given = [name for name in given if name != "neighbours"]
-        if given:
-            why = "a neighbour relation is for searched inputs (`inputs`)" if "neighbours" in given else ""
-            raise takes_no(f"{self.target} is a mechanism", given, why)
+            refused = [name for name in refused if name != "neighbours"]
+        if refused:
+            reason = "a neighbour relation is for searched inputs (`inputs`)" if "neighbours" in refused else ""
+            raise takes_no(f"{self.target} is a mechanism", refused, reason)
 
     @property
     def has_inputs(self) -> bool:
@@ -254,13 +254,13 @@ class Request:
 
     def _check_learner(self) -> None:
         """Raise ValueError for what a learner does not take: no option may go unheeded."""
-        if given := [name for name in _OF_MECHANISMS if getattr(self, name) != getattr(Request, name)]:
-            raise takes_no(f"{self.target} is a learner", given)
+        if refused := [name for name in _OF_MECHANISMS if getattr(self, name) != getattr(Request, name)]:
+            raise takes_no(f"{self.target} is a learner", refused)
         if not self.has_inputs:
             if self.relation not in NEIGHBOURS:
                 error = must_be_one_of(f"neighbours of the learner {self.target}", NEIGHBOURS, self.neighbours)
-                more = "other relations are for rounds that are searched (`inputs`) or given (`left` and `right`)"
-                raise hinted(error, more)
+                hint = "other relations are for rounds that are searched (`inputs`) or given (`left` and `right`)"
+                raise hinted(error, hint)
             return
         if not self.near_by_function:
             from ..play.rounds import RoundRelation
@@ -276,51 +276,54 @@ class Request:
         if self.of_scores:
             return shlex.join(["overclaim", "scores", *self._canary_words()])
         # A file whose name looks like an option.
-        words = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
-        words += option_words(self.measure) if self.measure is not None else []
-        words += _words_of(game, "epsilon", "delta", "rounds", "arms", "losses")
+        arguments = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
+        arguments += option_words(self.measure) if self.measure is not None else []
+        arguments += _words_of(game, "epsilon", "delta", "rounds", "arms", "losses")
         if self.canaries is not None:
-            return shlex.join([*words, *self._canary_words()])
-        words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
-        words += [*_words_of(game, "surface", "neighbours"), *_words_of(self.budget, "confidence", "stop")]
+            return shlex.join([*arguments, *self._canary_words()])
+        arguments += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
+        arguments += [*_words_of(game, "surface", "neighbours"), *_words_of(self.budget, "confidence", "stop")]
         for name, value in game.parameters.items():
-            words += ["--set", f"{name}={number_text(value)}"]
+            arguments += ["--set", f"{name}={number_text(value)}"]
         for side, value in self._given_inputs().items():
-            words += [f"--{side}", written(value)]
-        words += [] if self.input_schema is None else ["--inputs", written_schema(self.input_schema)]
-        words += [] if self.raising == "error" else _words_of(self, "raising")
-        words += _words_of(self, "call_limit")
-        words += _list_of(self, "attributes")
-        words += _words_of(self, "bits", "os_random", "global_random", "reseed", "score", "python")
-        words += [*_list_of(self, "stub"), *_words_of(self, "power")]
-        words += ["--weaken", self.weaken] if isinstance(self.weaken, str) else []
+            arguments += [f"--{side}", written(value)]
+        arguments += [] if self.input_schema is None else ["--inputs", written_schema(self.input_schema)]
+        arguments += [] if self.raising == "error" else _words_of(self, "raising")
+        arguments += _words_of(self, "call_limit")
+        arguments += _list_of(self, "attributes")
+        arguments += _words_of(self, "bits", "os_random", "global_random", "reseed", "score", "python")
+        arguments += [*_list_of(self, "stub"), *_words_of(self, "power")]
+        arguments += ["--weaken", self.weaken] if isinstance(self.weaken, str) else []
         if self.pair is not None:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
-            words += ["--pair", json.dumps(sides, separators=(",", ":"))]
-        return shlex.join(words)
+            arguments += ["--pair", json.dumps(sides, separators=(",", ":"))]
+        return shlex.join(arguments)
 
     def _canary_words(self) -> list[str]:
         """Return the rest of the command that audits scores of canaries again, after its name or its target."""
-        words = []
+        arguments = []
         if self.of_scores:
             file = self.scores if self.scores is None or not self.scores.startswith("-") else f"./{self.scores}"
-            words += [] if file is None else [file]
-            words += _words_of(self, "inserted", "held_out", "design")
-            words += option_words(self.measure) if self.measure is not None else []
-            words += _words_of(self, "epsilon", "delta")
+            arguments += [] if file is None else [file]
+            arguments += _words_of(self, "inserted", "held_out", "design")
+            arguments += option_words(self.measure) if self.measure is not None else []
+            arguments += _words_of(self, "epsilon", "delta")
         else:
-            words += [*_words_of(self, "canaries", "trainings", "global_random", "reseed"), *_list_of(self, "stub")]
-        return [*words, "--seed", str(self.budget.seed), *_words_of(self.budget, "confidence")]
+            arguments += [
+                *_words_of(self, "canaries", "trainings", "global_random", "reseed"),
+                *_list_of(self, "stub"),
+            ]
+        return [*arguments, "--seed", str(self.budget.seed), *_words_of(self.budget, "confidence")]
 
 
 def _words_of(holder: Request | Budget, *names: str) -> list[str]:
     """Return the command's options for those values that differ from the default."""
-    words = []
+    arguments = []
     for name in names:
         value = getattr(holder, name)
         if value != getattr(type(holder), name):
-            words += [f"--{name.replace('_', '-')}", *([] if value is True else [number_text(value)])]
-    return words
+            arguments += [f"--{name.replace('_', '-')}", *([] if value is True else [number_text(value)])]
+    return arguments
 
 
 def _list_of(request: Request, name: str) -> list[str]:
@@ -344,7 +347,7 @@ def game_of(entry: Entry, case: Case) -> dict[str, Any]:
 
     A parameter that the entry's example sets, and the case does not, has its default.
     """
-    usual = {name: entry.defaults[name] for name in (entry.example.parameters if entry.example else ())}
+    usual_values = {name: entry.defaults[name] for name in (entry.example.parameters if entry.example else ())}
     return {
         # A claim that depends on T is the entry's own; any other is stated by the case.
         "epsilon": None if entry.claim_epsilon else case.epsilon,
@@ -354,5 +357,5 @@ def game_of(entry: Entry, case: Case) -> dict[str, Any]:
         "losses": case.losses or entry.losses,
         "neighbours": case.neighbours,
         "surface": case.surface,
-        "parameters": {**usual, "calibration": case.calibration, **case.parameters},
+        "parameters": {**usual_values, "calibration": case.calibration, **case.parameters},
     }

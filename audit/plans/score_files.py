@@ -38,13 +38,13 @@ def read_canaries(path: Path) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     columns = _columns(path)
     for name in (SCORE, INCLUDED):
         if name not in columns:
-            had = ", ".join(columns) or "none"
-            message = f"{str(path)!r} must have the columns score and included, it has {had}"
+            column_names = ", ".join(columns) or "none"
+            message = f"{str(path)!r} must have the columns score and included, it has {column_names}"
             raise hinted(ValueError(message), f"rename the column that {_MEANINGS[name]} to {name}")
     scores, coins = columns[SCORE], columns[INCLUDED]
     if TRAINING not in columns:
         return [scores], [coins]
-    groups = [np.flatnonzero(columns[TRAINING] == one) for one in np.unique(columns[TRAINING])]
+    groups = [np.flatnonzero(columns[TRAINING] == training) for training in np.unique(columns[TRAINING])]
     if sum(map(len, groups)) != len(scores):  # such as nan, which equals nothing
         raise ValueError(f"{str(path)!r} must name the training of each canary in its column training")
     if len(coins) != len(scores):
@@ -89,21 +89,21 @@ def _columns(path: Path) -> Columns:
 
 
 def _table(path: Path) -> Columns:
-    between = "\t" if path.suffix.lower() == ".tsv" else ","
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
-        head = next(csv.reader(file, delimiter=between), [])
+        head = next(csv.reader(file, delimiter=delimiter), [])
     places = {meaning: head.index(name) for meaning, name in _names(head).items()}
     if not places:
         raise ValueError(f"its first line must name the columns score and included, got {head!r:.100}")
-    how: dict[str, Any] = {"delimiter": between, "quotechar": '"', "comments": None, "encoding": "utf-8-sig"}
+    options: dict[str, Any] = {"delimiter": delimiter, "quotechar": '"', "comments": None, "encoding": "utf-8-sig"}
     columns = [*places.values()]
-    words: dict[str, Any] = {"converters": {places[INCLUDED]: _coin}} if INCLUDED in places else {}
+    converters: dict[str, Any] = {"converters": {places[INCLUDED]: _coin}} if INCLUDED in places else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a file without rows
         try:
-            rows: NDArray[np.float64] = np.loadtxt(path, skiprows=1, usecols=columns, ndmin=2, **how)
+            rows: NDArray[np.float64] = np.loadtxt(path, skiprows=1, usecols=columns, ndmin=2, **options)
         except ValueError:  # of coins that are words, which take much longer
-            rows = np.loadtxt(path, skiprows=1, usecols=columns, ndmin=2, **how, **words)
+            rows = np.loadtxt(path, skiprows=1, usecols=columns, ndmin=2, **options, **converters)
     if not rows.size:
         raise ValueError("it has no rows")
     return dict(zip(places, rows.T, strict=True))
@@ -111,8 +111,8 @@ def _table(path: Path) -> Columns:
 
 def _coin(text: str) -> float:
     """Return a coin of a table: pandas writes True and False."""
-    known = {"true": 1.0, "false": 0.0}.get(text.strip().lower())
-    return float(text) if known is None else known
+    coin = {"true": 1.0, "false": 0.0}.get(text.strip().lower())
+    return float(text) if coin is None else coin
 
 
 def _npy(path: Path) -> Columns:

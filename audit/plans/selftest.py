@@ -77,8 +77,8 @@ class SelfTestResult:
 def selftest(execution: Execution = IN_PROCESS, *, seed: int = 0, sound: bool = True) -> list[SelfTestResult]:
     """Audit every planted bug and, unless `sound` is false, every sound original; but what a memory holds."""
     items, memory = [item for item in _items() if sound or item[1]], execution.memory
-    kept = {item: memory.recall_stage(repr(item)) if memory is not None else None for item in items}
-    results = {item: SelfTestResult(**json.loads(text)) for item, text in kept.items() if text is not None}
+    recalled = {item: memory.recall_stage(repr(item)) if memory is not None else None for item in items}
+    results = {item: SelfTestResult(**json.loads(text)) for item, text in recalled.items() if text is not None}
     missing = [item for item in items if item not in results]
     looked = in_parallel(
         partial(_look, seed=seed), missing, jobs=execution.jobs, progress="bugs" if execution.progress else None
@@ -101,23 +101,23 @@ def _items() -> list[tuple[int, str]]:
 
 def _look(item: tuple[int, str], *, seed: int) -> SelfTestResult:
     index, bug = item
-    began = time.perf_counter()
+    start = time.perf_counter()
     if index >= _REGRET:
         learner = self_test().learners()[index - _REGRET]
-        name, what = learner.name, learner.faults[bug][0] if bug else ""
-        caught, runs, how = _audit_regret(learner, bug, seed)
+        name, fault = learner.name, learner.faults[bug][0] if bug else ""
+        caught, runs, evidence = _audit_regret(learner, bug, seed)
     elif index < 0:
         learner_class = _class_of(bug)
-        what = (learner_class.__doc__ or "").removeprefix("Bug: ").rstrip(".") if bug else ""
-        caught, runs, how = _audit_class(learner_class, seed)
+        fault = (learner_class.__doc__ or "").removeprefix("Bug: ").rstrip(".") if bug else ""
+        caught, runs, evidence = _audit_class(learner_class, seed)
         name = "plain class"
     else:
         subject = self_test().mechanisms()[index]
-        what, name = subject.bugs.get(bug, ""), subject.name
-        caught, runs, how = _audit_mechanism(subject, bug, seed)
+        fault, name = subject.bugs.get(bug, ""), subject.name
+        caught, runs, evidence = _audit_mechanism(subject, bug, seed)
     outcome = ("CAUGHT" if caught else "MISSED") if bug else ("FALSE ALARM" if caught else "QUIET")
     traced = _traced(index, bug) if bug and index < _REGRET else ""
-    return SelfTestResult(name, bug, what, outcome, runs, how, round(time.perf_counter() - began, 3), traced)
+    return SelfTestResult(name, bug, fault, outcome, runs, evidence, round(time.perf_counter() - start, 3), traced)
 
 
 def _class_of(bug: str) -> type:
@@ -136,8 +136,8 @@ def _traced(index: int, bug: str) -> str:
         subject = self_test().mechanisms()[index]
         pair, code = DataPair(subject.left, subject.right), subject.play
         text = place_of_fault(self_test().planted(subject, bug), pair, Claim(epsilon=1.0, delta=subject.delta))
-    written = source_place(code) if text.startswith(("BYPASS", "NOT BOUNDED")) and ".py:" not in text else None
-    return text if written is None else f"{text}; it is written at {written['file']}:{written['line']}"
+    source = source_place(code) if text.startswith(("BYPASS", "NOT BOUNDED")) and ".py:" not in text else None
+    return text if source is None else f"{text}; it is written at {source['file']}:{source['line']}"
 
 
 def _audit_mechanism(subject: PlantedSubject, bug: str, seed: int) -> tuple[bool, int, str]:
@@ -146,7 +146,7 @@ def _audit_mechanism(subject: PlantedSubject, bug: str, seed: int) -> tuple[bool
 
     def tried(runs: int, i: int) -> Result:
         budget = Budget(runs, seed_beyond(seed, i), confidence)
-        return audited(mechanism, claim, budget, given=Given(left=subject.left, right=subject.right))
+        return audited(mechanism, claim, budget, inputs=Given(left=subject.left, right=subject.right))
 
     return _first_caught(BUDGETS, tried)
 
@@ -156,7 +156,7 @@ def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
     return _first_caught(
         CLASS_BUDGETS,
         lambda runs, i: audited(
-            learner_class, claim, Budget(runs, seed_beyond(seed, i), confidence), given=Given(pair=PAIR)
+            learner_class, claim, Budget(runs, seed_beyond(seed, i), confidence), inputs=Given(pair=PAIR)
         ),
     )
 
@@ -165,20 +165,20 @@ def _audit_regret(learner: PlantedLearner, fault: str, seed: int) -> tuple[bool,
     setting, bound = Setting(rounds=HORIZON, losses=learner.losses), learner.bound(HORIZON)
     audited = audit_own_bound(learner.planted(fault, HORIZON), bound, setting, Budget(REGRET_RUNS, seed, 1 - ALPHA))
     low, high = within(*audited.regret.interval)
-    how = f"regret of {low} to {high} on {audited.sequence} losses, bound {bound:.4g}"
-    return audited.bound_verdict == VIOLATED, REGRET_RUNS * len(audited.means), how
+    evidence = f"regret of {low} to {high} on {audited.sequence} losses, bound {bound:.4g}"
+    return audited.bound_verdict == VIOLATED, REGRET_RUNS * len(audited.means), evidence
 
 
 def _first_caught(budgets: tuple[int, ...], audit: Callable[[int, int], Result]) -> tuple[bool, int, str]:
     """Return whether some budget caught it, the runs used until then, and how."""
-    spent, how = 0, ""
+    total_runs, evidence = 0, ""
     for i, runs in enumerate(budgets):
         try:
             result = audit(runs, i)
         except LearnerError as error:
-            return True, spent, f"conformance: {error}"
-        spent += runs
-        how = f"epsilon at least {at_least(result.epsilon_lower, '.3g')}, {result.attack}"
+            return True, total_runs, f"conformance: {error}"
+        total_runs += runs
+        evidence = f"epsilon at least {at_least(result.epsilon_lower, '.3g')}, {result.attack}"
         if result.verdict is Verdict.FALSIFIED:
-            return True, spent, how
-    return False, spent, how
+            return True, total_runs, evidence
+    return False, total_runs, evidence

@@ -28,8 +28,8 @@ from ..statistics.bounds.power import detectable_epsilon
 from ..verdicts.shrinking import (
     CERTIFICATES,
     CERTIFIED_RUNS,
-    FRESH,
     PART,
+    SEED_SHIFT,
     TRIAL_ALPHA,
     TRIAL_RUNS,
     certified_in_turn,
@@ -77,15 +77,15 @@ def shrink_task(task: Task, result: Result, execution: Execution = IN_PROCESS) -
     budget = replace(task.budget, runs=min(task.budget.runs, CERTIFIED_RUNS), stop="budget")
     shrunk = shrink(build, pair, budget, Execution(memory=execution.memory))
     if shrunk is None:
-        learner, own = build(pair)[0], task.budget
+        learner, task_budget = build(pair)[0], task.budget
         return ShrunkWitness(
             pair=pair,
             arms=learner.arms,
             **certified_of(result),
-            seed=own.seed,
-            runs=own.runs,
+            seed=task_budget.seed,
+            runs=task_budget.runs,
             trials=0,
-            confidence=own.confidence,
+            confidence=task_budget.confidence,
             replay=task.command(),
             fresh=False,
         )
@@ -101,7 +101,7 @@ def smallest_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:
     if not shrunk.fresh:  # searched and certified as in the audit
         return {**shrunk.to_json(), "replay": task.command()}
     pair = shrunk.pair.to_json()
-    again = replace(
+    audit = replace(
         task,
         left=pair["left"],
         right=pair["right"],
@@ -113,7 +113,7 @@ def smallest_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:
         neighbours=task.neighbours if prepared.of_sequences or prepared.relation else None,
         budget=Budget(shrunk.runs, shrunk.seed, shrunk.confidence),
     )
-    return {**shrunk.to_json(), "replay": again.command()}
+    return {**shrunk.to_json(), "replay": audit.command()}
 
 
 def _smaller(task: Task, pair: Pair) -> Task:
@@ -149,14 +149,14 @@ def shrink(
     best = _simpler_losses(judge, best)
     _fewer_rounds(judge, best)
 
-    def certify(smaller: Pair, fresh: Budget, stage: str) -> Result:
+    def certify(smaller: Pair, share: Budget, stage: str) -> Result:
         learner, claim = build(smaller)
-        return audited(learner, claim, fresh, execution.inside(stage), Given(pair=smaller, arms=learner.arms))
+        return audited(learner, claim, share, execution.inside(stage), Given(pair=smaller, arms=learner.arms))
 
-    found = certified_in_turn(judge.accepted, certify, budget, EXACT)
-    if found is None:
+    shrunk = certified_in_turn(judge.accepted, certify, budget, EXACT)
+    if shrunk is None:
         return None
-    smallest, certified, result = found
+    smallest, certified, result = shrunk
     return ShrunkWitness(
         pair=smallest,
         arms=build(smallest)[0].arms,
@@ -237,7 +237,7 @@ class _Judge:
         return true > detectable_epsilon(claim.epsilon, self.runs // PART, delta=claim.delta, alpha=self.alpha)
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
-        seed = seed_beyond(self.seed, FRESH + self.trials)
+        seed = seed_beyond(self.seed, SEED_SHIFT + self.trials)
         budget, execution = Budget(self._runs, seed, 1 - TRIAL_ALPHA), Execution()
         result = audited(learner, claim, budget, execution, Given(pair=pair, arms=learner.arms, trial=True))
         return result.verdict is Verdict.FALSIFIED
@@ -297,11 +297,11 @@ def _cuts(pair: Pair, rounds: int, arms: int | None) -> Iterator[Pair]:
     columns: list[range | None] = [None]
     if arms is not None and pair.arms is not None and arms < pair.arms:
         columns = [range(arms), range(pair.arms - arms, pair.arms)]
-    for chosen in columns:
+    for kept_columns in columns:
         for start in sorted({0, pair.t0, max(0, pair.t0 - rounds // 2)}, reverse=True):
             if start + rounds <= pair.rounds and start <= pair.t0 < start + rounds:
                 try:
-                    yield _cut(pair, rounds, start, chosen)
+                    yield _cut(pair, rounds, start, kept_columns)
                 except ValueError:  # the worlds agree on what is left
                     continue
 
@@ -318,6 +318,6 @@ def _simpler_losses(judge: _Judge, pair: Pair) -> Pair:
 
     def simpler(pair: Pair) -> Iterator[Pair]:
         _, claim = judge.build(pair)
-        return (one for one in simplifications(claim, pair) if cost(one) < cost(pair))
+        return (candidate for candidate in simplifications(claim, pair) if cost(candidate) < cost(pair))
 
     return simplified(pair, simpler, judge)

@@ -89,7 +89,11 @@ def _named_in(file: Path) -> str:
     except (OSError, SyntaxError, ValueError):
         return ""
     code = (ast.ClassDef, ast.FunctionDef)
-    names = [f"{file}:{one.name}" for one in statements if isinstance(one, code) and not one.name.startswith("_")]
+    names = [
+        f"{file}:{statement.name}"
+        for statement in statements
+        if isinstance(statement, code) and not statement.name.startswith("_")
+    ]
     return f"name one of its classes and functions: {', '.join(names)}" if names else ""
 
 
@@ -100,9 +104,11 @@ def _module_and_object(target: str) -> tuple[ModuleType, object]:
         raise ValueError(f"{TARGETS}, got {target!r}")
     module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     if not hasattr(module, name):
-        known = [n for n, held in vars(module).items() if not n.startswith("_") and callable(held)]
-        here = [n for n in known if getattr(vars(module)[n], "__module__", "") == module.__name__] or known
-        raise hinted(ValueError(f"{place} has no class or function {name!r}"), did_you_mean(name, here, f"{place}:"))
+        names = [n for n, value in vars(module).items() if not n.startswith("_") and callable(value)]
+        defined = [n for n in names if getattr(vars(module)[n], "__module__", "") == module.__name__] or names
+        raise hinted(
+            ValueError(f"{place} has no class or function {name!r}"), did_you_mean(name, defined, f"{place}:")
+        )
     return module, getattr(module, name)
 
 
@@ -110,22 +116,22 @@ class MechanismError(ValueError):
     """A target is a mechanism where a learner is asked for, or one without its inputs."""
 
 
-def learners_only(what: str, target: str) -> MechanismError:
+def learners_only(subject: str, target: str) -> MechanismError:
     """Return the error that something is for learners, such as "regret measures", and what audits the mechanism."""
     inputs = " --epsilon 1 --left JSON --right JSON" if ":" in target else ""
-    error = MechanismError(f"{what} learners only, and {target} is a mechanism")
+    error = MechanismError(f"{subject} learners only, and {target} is a mechanism")
     return hinted(error, f"overclaim check {target}{inputs}")
 
 
 def relation_functions(text: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """Return the function `near` that FILE.py:NAME names, and the file's `is_near`, where it has one."""
+    """Return the function `functions` that FILE.py:NAME names, and the file's `is_near`, where it has one."""
     with beside_target():
-        module, near = _module_and_object(text)
-    if not callable(near):
+        module, functions = _module_and_object(text)
+    if not callable(functions):
         raise ValueError(
-            f"neighbours must name a function near(data, rng), {text} is {type(near).__name__} {near!r:.80}"
+            f"neighbours must name a function near(data, rng), {text} is {type(functions).__name__} {functions!r:.80}"
         )
-    return near, getattr(module, "is_near", None)
+    return functions, getattr(module, "is_near", None)
 
 
 def score_function(text: str) -> Callable[..., float]:
@@ -186,13 +192,13 @@ def _load_module(name: str) -> ModuleType:
         raise _loading(f"importing {name}", error) from error
 
 
-def _loading(what: str, error: BaseException) -> LearnerError:
+def _loading(subject: str, error: BaseException) -> LearnerError:
     """Return the error of a module that raised one as it was loaded; raise Ctrl-C, which is none of its own."""
     if isinstance(error, KeyboardInterrupt) and not raised_by_target(error):
         raise error
     package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else ""
     return hinted(
-        raised(what, error),
+        raised(subject, error),
         f"install {package}, or name the folder that holds it in PYTHONPATH" * bool(package),
         f"`stub={package}` lets it be missing, where the noise does not need it" * bool(package),
     )
@@ -203,7 +209,7 @@ class Parameters:
     """Parsed `--set` values: those of the setting, and those of the algorithm."""
 
     setting: Mapping[str, Any]
-    own: Mapping[str, Any]
+    arguments: Mapping[str, Any]
 
 
 def losses_given_once(losses: str | None, setting: Mapping[str, object]) -> str | None:
@@ -231,12 +237,12 @@ def parse_parameters(target: object, values: Mapping[str, object]) -> Parameters
     from ...mechanisms.specimen import Specimen
 
     if isinstance(target, Entry | Specimen):
-        known = list(target.parameters)
-        known = [*SETTING_NAMES, *known] if isinstance(target, Entry) else known
+        names = list(target.parameters)
+        names = [*SETTING_NAMES, *names] if isinstance(target, Entry) else names
         for name in values:
-            if name not in known:
-                otherwise = f"it has {', '.join(known)}" if known else "it has none"
-                raise unknown(f"{target.name} has no parameter", name, known, otherwise)
+            if name not in names:
+                otherwise = f"it has {', '.join(names)}" if names else "it has none"
+                raise unknown(f"{target.name} has no parameter", name, names, otherwise)
     if not isinstance(target, Entry):
         return Parameters({}, {name: literal(value) for name, value in values.items()})
     setting, rest = {}, {}
@@ -277,8 +283,8 @@ def convert(name: str, value: object, kind: object) -> object:
 
 
 def _named(kinds: list[object]) -> str:
-    words: dict[object, str] = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
-    return " or ".join(words.get(k, str(k)) for k in kinds)
+    type_names: dict[object, str] = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
+    return " or ".join(type_names.get(k, str(k)) for k in kinds)
 
 
 def literal(value: object) -> object:
@@ -300,20 +306,20 @@ def source_place(learner: object) -> PlaceJson | None:
     """
     if isinstance(where := getattr(learner, "place", None), Mapping) and "file" in where:  # of another Python
         return {"file": named_from_here(Path(where["file"])), "line": where["line"]}
-    written = getattr(learner, "user_class", learner)
-    written = written.func if isinstance(written, partial) else written
-    written = written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
+    source = getattr(learner, "user_class", learner)
+    source = source.func if isinstance(source, partial) else source
+    source = source if inspect.isclass(source) or inspect.isroutine(source) else type(source)
     # A user's file is not in sys.modules, where inspect looks for classes: the code of the methods tells the file.
-    members = list(vars(written).values()) if inspect.isclass(written) else [written]
+    members = list(vars(source).values()) if inspect.isclass(source) else [source]
     codes = [code for member in members if (code := getattr(inspect.unwrap(member), "__code__", None)) is not None]
     codes = [code for code in codes if Path(code.co_filename).is_file()]  # a dataclass has methods from no file
     if not codes:
         return None
     line = min(code.co_firstlineno for code in codes)
     path = Path(codes[0].co_filename)
-    if inspect.isclass(written):
+    if inspect.isclass(source):
         with suppress(OSError, SyntaxError, ValueError):  # it may have changed since it was loaded
             tree = ast.parse(path.read_bytes())  # bytes: the file says in which encoding
-            classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == written.__name__]
+            classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == source.__name__]
             line = max((n.lineno for n in classes if n.lineno <= line), default=line)
     return {"file": named_from_here(path), "line": line}

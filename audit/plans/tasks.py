@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 DEFAULT_ROUNDS = 8
 #: Seconds of a claim of the literature whatever its runs, and of a round of a run: a fit to 40 of them (two cores of a
 #: Xeon, 2026). One claim may take a quarter or four times as long; their sums are about right.
-EACH, RUN_ROUND = 0.3, 4e-7
+SECONDS_OF_CLAIM, RUN_ROUND = 0.3, 4e-7
 #: Seconds of a training, of which nothing is known: they begin first.
 TRAINING = 600.0
 
@@ -76,15 +76,15 @@ class Task(Request):
         """About how many seconds the audit takes, by what is said of it: to begin the long ones first."""
         if self.canaries is not None:
             return TRAINING * self.trainings
-        return EACH + RUN_ROUND * self.budget.runs * (self.rounds or DEFAULT_ROUNDS)
+        return SECONDS_OF_CLAIM + RUN_ROUND * self.budget.runs * (self.rounds or DEFAULT_ROUNDS)
 
     def completed(self) -> Task:
         """Return the task with what an entry of the libraries' catalogue says of its randomness and its time."""
         entry = library_entry_of(self.target)
         if entry is None:
             return self
-        own = self.call_limit is None and not self._given_inputs()
-        return replace(self, os_random=entry.os_random, call_limit=entry.call_limit if own else self.call_limit)
+        unlimited = self.call_limit is None and not self._given_inputs()
+        return replace(self, os_random=entry.os_random, call_limit=entry.call_limit if unlimited else self.call_limit)
 
     def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
@@ -112,13 +112,13 @@ class Task(Request):
         parameters = parse_parameters(target, self.parameters)
         if isinstance(target, Specimen):
             self._refuse_game(relation=bool(self._given_inputs()))
-            return self._prepare_specimen(target, parameters.own)
+            return self._prepare_specimen(target, parameters.arguments)
         if isinstance(target, LibraryEntry):
             return self._prepare_library(target)
         if self._stated is None:
             raise unclaimed(self.target)
         if self.has_inputs and not is_learner(target):
-            return self._prepare_mechanism(target, self._stated, parameters.own)
+            return self._prepare_mechanism(target, self._stated, parameters.arguments)
         if is_mechanism(target):
             from ..canaries.training_audit import is_training
 
@@ -128,18 +128,18 @@ class Task(Request):
         if not callable(target) and not any(hasattr(target, name) for name in ("start", "act", "update")):
             kind = type(target).__name__
             raise ValueError(f"{self.target} is neither a learner nor a mechanism, it is of type {kind}")
-        return self._prepare_learner(target, self._stated, parameters.own)
+        return self._prepare_learner(target, self._stated, parameters.arguments)
 
-    def _prepare_mechanism(self, target: Any, measure: Measure, own: Mapping[str, Any]) -> Prepared:
+    def _prepare_mechanism(self, target: Any, measure: Measure, arguments: Mapping[str, Any]) -> Prepared:
         from ...mechanisms.weakening import with_parameter, with_settings
 
         self._check_mechanism(target)
-        target = with_settings(target, own)
+        target = with_settings(target, arguments)
         claim = Claim(measure=measure, raising=self.raising or "error")
         self._check_near()
-        how = self._weakening(partial(with_parameter, target))
+        weakening = self._weakening(partial(with_parameter, target))
         searched = self._searched_inputs()
-        return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
+        return Prepared(self, target, claim, is_mechanism=True, weakening=weakening, searched_inputs=searched)
 
     def _prepare_elsewhere(self) -> Prepared:
         """Build a mechanism that another Python plays."""
@@ -166,7 +166,7 @@ class Task(Request):
         )
         return self._prepare_mechanism(target, self._stated, {})
 
-    def _prepare_learner(self, target: Any, measure: Measure, own: Mapping[str, Any]) -> Prepared:
+    def _prepare_learner(self, target: Any, measure: Measure, arguments: Mapping[str, Any]) -> Prepared:
         from ...learners.scalar import arms_of, as_learner, weaker_learner
 
         self._check_learner()
@@ -179,14 +179,14 @@ class Task(Request):
         )
         rounds = self.rounds or self.worlds_rounds or DEFAULT_ROUNDS
         arms = arms_of(target, self.arms, self._arms_given() if self.arms is None else None)
-        drawn = {"global_random": self.seeding, "os_random": self.os_random}
-        game: dict[str, Any] = {"arms": arms, "rounds": rounds, **drawn, **own}
+        randomness = {"global_random": self.seeding, "os_random": self.os_random}
+        game: dict[str, Any] = {"arms": arms, "rounds": rounds, **randomness, **arguments}
         learner = as_learner(target, **game)
         arms_of(learner, self.arms)  # raises where a function makes a learner of its own arms
-        how = self._weakening(partial(weaker_learner, target, **game))
+        weakening = self._weakening(partial(weaker_learner, target, **game))
         searched = self._searched_inputs()
-        given = self._given(claim, rounds)
-        return Prepared(self, learner, claim, given, rounds, weakening=how, searched_inputs=searched)
+        pairs = self._given(claim, rounds)
+        return Prepared(self, learner, claim, pairs, rounds, weakening=weakening, searched_inputs=searched)
 
     def _arms_given(self) -> int | None:
         """Return how many arms the losses have that are given; None where none are."""
@@ -196,46 +196,48 @@ class Task(Request):
         from ..spaces.sequences import examples_of
 
         with suppress(ValueError):  # said where they are read
-            given = [as_sequence(side) for side in self.inputs().values()]
+            sequences = [as_sequence(side) for side in self.inputs().values()]
             searched = self._searched_inputs()
-            given += [] if searched is None else examples_of(searched, self.budget.seed, few=True)
-            return arms_told(given[0]) if given else None
+            sequences += [] if searched is None else examples_of(searched, self.budget.seed, few=True)
+            return arms_told(sequences[0]) if sequences else None
         return None
 
     def _prepare_entry(self, entry: Entry) -> Prepared:
         parameters = parse_parameters(entry, self.parameters)
-        setting, own = parameters.setting, parameters.own
+        setting, arguments = parameters.setting, parameters.arguments
         self._check_learner()
         self._refuse_own()
-        given = {"epsilon": self._of_noise, "delta": self.delta, "rounds": self.rounds, "arms": self.arms}
-        changes = {"losses": losses_given_once(self.losses, setting), **given, **setting}
-        chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
-        if chosen.losses not in LOSS_SET_NAMES:
-            raise must_be_one_of("losses", LOSS_SET_NAMES, chosen.losses)
+        game = {"epsilon": self._of_noise, "delta": self.delta, "rounds": self.rounds, "arms": self.arms}
+        changes = {"losses": losses_given_once(self.losses, setting), **game, **setting}
+        game_setting = entry.setting(**{name: value for name, value in changes.items() if value is not None})
+        if game_setting.losses not in LOSS_SET_NAMES:
+            raise must_be_one_of("losses", LOSS_SET_NAMES, game_setting.losses)
         claimed: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "surface": self.surface}
-        claim = entry.claim(chosen, **claimed, neighbours=self.claimed_neighbours)
-        learner = entry.build(chosen, **own)
-        values = {**vars(chosen), **entry.defaults, **own}
-        how = self._weakening(partial(self._with_parameter, values, claim.epsilon))
-        case = self._case(entry.cases_of(chosen, own, claim)) if self.measure is None else None
+        claim = entry.claim(game_setting, **claimed, neighbours=self.claimed_neighbours)
+        learner = entry.build(game_setting, **arguments)
+        values = {**vars(game_setting), **entry.defaults, **arguments}
+        weakening = self._weakening(partial(self._with_parameter, values, claim.epsilon))
+        case = self._case(entry.cases_of(game_setting, arguments, claim)) if self.measure is None else None
         if self.measure is None:
             claim = replace(claim, source=case.source(entry) if case else entry.source)
         else:  # no paper's
             claim = replace(claim, measure=self.measure, source="")
         searched = self._searched_inputs()
-        usual = {name: getattr(entry.setting(), name) for name in ("epsilon", "delta") if name not in setting}
-        changed = {name: replace(chosen, **{name: value}) for name, value in usual.items()}
+        usual_levels = {name: getattr(entry.setting(), name) for name in ("epsilon", "delta") if name not in setting}
+        other_settings = {name: replace(game_setting, **{name: value}) for name, value in usual_levels.items()}
         return Prepared(
             self,
             learner,
             claim,
-            self._given(claim, chosen.rounds),
-            chosen.rounds,
-            setting=chosen,
+            self._given(claim, game_setting.rounds),
+            game_setting.rounds,
+            setting=game_setting,
             case=case,
-            weakening=how,
+            weakening=weakening,
             searched_inputs=searched,
-            noise_set_by=[name for name, other in changed.items() if not _makes(entry, other, own, learner)],
+            noise_set_by=[
+                name for name, other in other_settings.items() if not _makes(entry, other, arguments, learner)
+            ],
         )
 
     def _with_parameter(
@@ -246,24 +248,24 @@ class Task(Request):
         if values.get(name) is None:
             error = about("weaken", ValueError(f"weaken: {name!r} has no value in {self.target}"))
             raise hinted(error, f"give `set={name}=...`, or `weaken` alone")
-        changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
+        parameters = {**self.parameters, name: parameter.weaker(values[name], factor)}
         epsilon = claimed if self.measure is None else self.epsilon
-        return replace(self, parameters=changed, epsilon=epsilon, weaken=None).prepare().target
+        return replace(self, parameters=parameters, epsilon=epsilon, weaken=None).prepare().target
 
     def _case(self, cases: Sequence[Case]) -> Case | None:
         """Return the case on the pair that was given, or else one whose pair is searched; None if there is neither."""
         from ..play.pairs import Pair
 
-        given = None if self.pair is None else self.pair.to_json()
-        own = (c for c in cases if given is not None and c.pair is not None and Pair(*c.pair).to_json() == given)
+        worlds = None if self.pair is None else self.pair.to_json()
+        on_pair = (c for c in cases if worlds is not None and c.pair is not None and Pair(*c.pair).to_json() == worlds)
         searched = sorted(cases, key=lambda case: case.pair is not None)
-        return next(own, None) or next((case for case in searched if case.pair is None or given is None), None)
+        return next(on_pair, None) or next((case for case in searched if case.pair is None or worlds is None), None)
 
-    def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
+    def _prepare_specimen(self, specimen: Specimen, arguments: Mapping[str, Any]) -> Prepared:
         from ...mechanisms.specimen import claim_of
         from ...mechanisms.weakening import with_parameter
 
-        mechanism = specimen.build(**{"epsilon": self._of_noise, **own})
+        mechanism = specimen.build(**{"epsilon": self._of_noise, **arguments})
         claim = self._said(Claim(measure=claim_of(mechanism), source=specimen.source))
         self._check_inputs()
         self._check_near()
@@ -276,8 +278,8 @@ class Task(Request):
         self._refuse_own()
         searched = self._searched_inputs()
         pairs = None if self.inputs() or searched is not None else specimen.pairs
-        how = self._weakening(partial(with_parameter, mechanism))
-        calibrated = "epsilon" in specimen.parameters and "epsilon" not in own
+        weakening = self._weakening(partial(with_parameter, mechanism))
+        calibrated = "epsilon" in specimen.parameters and "epsilon" not in arguments
         sets = ["epsilon"] if calibrated and self._of_noise not in (None, specimen.epsilon) else []
         return Prepared(
             self,
@@ -285,7 +287,7 @@ class Task(Request):
             claim,
             pairs,
             is_mechanism=True,
-            weakening=how,
+            weakening=weakening,
             searched_inputs=searched,
             noise_set_by=sets,
         )
@@ -307,12 +309,12 @@ class Task(Request):
         claim, mechanism = self._said(replace(entry.claim, source=entry.source)), entry.mechanism
         claim = replace(claim, raising=self.raising or "error")
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
-        if isinstance(named := self.weaken, str):
+        if isinstance(parameter := self.weaken, str):
             error = about(
-                "weaken", ValueError(f"weaken = {named} names a parameter: {self.target} has its noise only")
+                "weaken", ValueError(f"weaken = {parameter} names a parameter: {self.target} has its noise only")
             )
             raise hinted(error, "give `weaken` alone")
-        how = None if entry.weakened_by is None else Weakening(entry.build, entry.weakened_by)
+        weakening = None if entry.weakened_by is None else Weakening(entry.build, entry.weakened_by)
         return Prepared(
             self.completed(),
             mechanism,
@@ -320,7 +322,7 @@ class Task(Request):
             case=LibraryCase(entry, relation) if claim.source else None,
             is_mechanism=True,
             relation=relation,
-            weakening=how,
+            weakening=weakening,
             searched_inputs=inputs,
         )
 
@@ -346,18 +348,24 @@ class Task(Request):
         """The epsilon that sets the noise; None of a claim (0, delta), which bounds the total variation alone."""
         return None if self.epsilon == 0 and self.delta else self.epsilon
 
-    def _said(self, own: Claim) -> Claim:
+    def _said(self, claim: Claim) -> Claim:
         """Return the claim that is asked for about a mechanism: its own, or one that is not said where its own is."""
-        measure = self.measure or self._restated(own.measure)
-        return own if measure == own.measure else replace(own, measure=measure, source="")
+        measure = self.measure or self._restated(claim.measure)
+        return claim if measure == claim.measure else replace(claim, measure=measure, source="")
 
-    def _restated(self, stated: Measure) -> Measure:
+    def _restated(self, measure: Measure) -> Measure:
         """Return a claim with the epsilon and delta that are asked for; of another measure what it implies there."""
         if self.epsilon is self.delta is None:
-            return stated
-        own = stated if isinstance(stated, ApproxDP) else None
-        delta = self.delta if self.delta is not None else own.delta if own else 0.0
-        epsilon = self.epsilon if self.epsilon is not None else own.epsilon if own else stated.approximate(delta)
+            return measure
+        approximate = measure if isinstance(measure, ApproxDP) else None
+        delta = self.delta if self.delta is not None else approximate.delta if approximate else 0.0
+        epsilon = (
+            self.epsilon
+            if self.epsilon is not None
+            else approximate.epsilon
+            if approximate
+            else measure.approximate(delta)
+        )
         if delta == 0 and math.isinf(epsilon):
             error = ValueError(f"{self.target} claims no epsilon at delta 0")
             raise hinted(error, "give `epsilon`, or a larger `delta`")
@@ -398,8 +406,8 @@ class Task(Request):
 
             check_near(Relation.parse(self.neighbours), left, right)
             return
-        near = relation_functions(self.neighbours)[1]
-        if near is not None and not near(left, right):
+        is_near = relation_functions(self.neighbours)[1]
+        if is_near is not None and not is_near(left, right):
             raise ValueError(f"the two inputs are not neighbours by is_near of {self.neighbours}")
 
     def _given(self, claim: Claim, rounds: int) -> tuple[Pair, ...] | None:
@@ -426,10 +434,10 @@ class Task(Request):
         self._refuse_game(relation=bool(self._given_inputs()))
 
 
-def _makes(entry: Entry, setting: Setting, own: Mapping[str, Any], learner: object) -> bool:
+def _makes(entry: Entry, setting: Setting, arguments: Mapping[str, Any], learner: object) -> bool:
     """Tell whether an entry makes this learner in another setting too; in some, as without a delta, it makes none."""
     try:
-        return repr(entry.build(setting, **own)) == repr(learner)
+        return repr(entry.build(setting, **arguments)) == repr(learner)
     except ValueError:
         return False
 
@@ -461,13 +469,13 @@ class Prepared:
             from ..canaries.training_audit import audit_training
 
             task = self.task
-            how: Any = {"canaries": task.canaries, "trainings": task.trainings, "global_random": task.seeding}
-            how["power"] = task.required_power
-            return audit_training(self.target, self.claim, task.budget, execution, **how)
+            options: Any = {"canaries": task.canaries, "trainings": task.trainings, "global_random": task.seeding}
+            options["power"] = task.required_power
+            return audit_training(self.target, self.claim, task.budget, execution, **options)
         from ..pipeline.audited import audited
 
-        reader, given = self._reading(shrink=shrink)
-        return audited(self.target, self.claim, self.task.budget, execution, given, reader)
+        reader, inputs = self._reading(shrink=shrink)
+        return audited(self.target, self.claim, self.task.budget, execution, inputs, reader)
 
     def _reading(self, *, shrink: bool) -> tuple[Reader, Given]:
         """Return what reads the target's worlds, and what it is given."""
@@ -475,23 +483,26 @@ class Prepared:
 
         task, worlds = self.task, self.task.inputs()
         power: dict[str, Any] = {"weaken": self.weakening, "power": task.required_power}
-        how: dict[str, Any] = {**power, "shrink": shrink, "inputs": self.searched_inputs}
+        options: dict[str, Any] = {**power, "shrink": shrink, "inputs": self.searched_inputs}
         if self.of_sequences:
             pairs = None if worlds else self.pairs
             from ..pipeline.given_rounds import read_rounds
 
-            return read_rounds, Given(rounds=self.rounds, **worlds, pairs=pairs, os_random=task.os_random, **how)
+            return read_rounds, Given(rounds=self.rounds, **worlds, pairs=pairs, os_random=task.os_random, **options)
         if not self.is_mechanism:
             from ..pipeline.given_losses import read_losses
 
             return read_losses, Given(rounds=self.rounds, pairs=self.pairs, **power)
         elsewhere = task.python is not None  # where a process of its own seeds what is global
-        drawn: dict[str, Any] = {"os_random": task.os_random, "global_random": False if elsewhere else task.seeding}
+        randomness: dict[str, Any] = {
+            "os_random": task.os_random,
+            "global_random": False if elsewhere else task.seeding,
+        }
         read: dict[str, Any] = {"bits": task.bits, "call_limit": task.call_limit, "attributes": task.attributes}
         read["score"] = None if task.score is None else score_function(task.score)
         from ..pipeline.given_data import read_data
 
-        return read_data, Given(**worlds, pairs=self.pairs, **drawn, **read, **how)
+        return read_data, Given(**worlds, pairs=self.pairs, **randomness, **read, **options)
 
     @property
     def of_sequences(self) -> bool:

@@ -20,7 +20,7 @@ from .targets import source_place
 from .tasks import NO_INPUTS, Prepared, Task
 
 #: Pairs that are drawn by a schema: as many as a search begins with.
-_DRAWN = 48
+_MAX_PAIRS = 48
 #: The most rounds that may differ one after the other: a trace plays each of them as often.
 _MOST_ROUNDS = 64
 
@@ -80,7 +80,7 @@ def trace_task(task: Task) -> TraceJson:
         "pair": pair.to_json(),
         "tried": len(pairs),
         "of_losses": isinstance(pair, Pair),
-        "runs": sum(one.runs for one in tracing.traces),
+        "runs": sum(trace.runs for trace in tracing.traces),
         "calls": call_rows(tracing, claim),
         **fields_of(tracing, claim),
         "infinite": upper is not None and math.isinf(upper.epsilon),
@@ -98,15 +98,15 @@ def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
         For what cannot be shown.
     """
     if prepared.searched_inputs is not None and prepared.is_mechanism:
-        drawn = space_of(prepared.searched_inputs, prepared.task.budget.seed).first(_DRAWN)
-        return [DataPair(one.left, one.right) for one in drawn]
+        pairs = space_of(prepared.searched_inputs, prepared.task.budget.seed).first(_MAX_PAIRS)
+        return [DataPair(pair.left, pair.right) for pair in pairs]
     if prepared.is_mechanism:
         inputs = prepared.task.inputs()
-        given = [(inputs["left"], inputs["right"])] if inputs else prepared.pairs or ()
-        if not given:
+        worlds = [(inputs["left"], inputs["right"])] if inputs else prepared.pairs or ()
+        if not worlds:
             error = ValueError(f"{prepared.task.target} is a mechanism, and its two inputs are missing")
             raise hinted(error, NO_INPUTS)
-        return [DataPair(*pair) for pair in given]
+        return [DataPair(*pair) for pair in worlds]
     check_surface(prepared.target, prepared.claim)
     if prepared.pairs is not None:
         for pair in prepared.pairs:

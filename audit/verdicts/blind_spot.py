@@ -28,7 +28,7 @@ def usual_power() -> float | None:
     return LARGEST
 
 
-def power_of(asked: object, weaken: object = None) -> float | None:
+def power_of(power: object, weaken: object = None) -> float | None:
     """Return the factor of too little noise that has to be caught, by what is asked; None where none is measured.
 
     Parameters
@@ -45,13 +45,13 @@ def power_of(asked: object, weaken: object = None) -> float | None:
     """
     if weaken is False:
         return None
-    if asked is None:
+    if power is None:
         return LARGEST if weaken else usual_power()
-    if asked == OFF_WORD:
+    if power == OFF_WORD:
         return None
-    if isinstance(asked, bool) or not isinstance(asked, int | float) or not LEAST_POWER <= asked < math.inf:
-        raise must_be("power", f"a factor of at least {LEAST_POWER:g}, or {OFF_WORD}", asked)
-    return float(asked)
+    if isinstance(power, bool) or not isinstance(power, int | float) or not LEAST_POWER <= power < math.inf:
+        raise must_be("power", f"a factor of at least {LEAST_POWER:g}, or {OFF_WORD}", power)
+    return float(power)
 
 
 #: Even a perfect attack could not have falsified the claim.
@@ -130,8 +130,8 @@ class BlindSpot:
     @property
     def missed(self) -> float | None:
         """The largest factor tried below `factor`, or of all where there is none, that was not falsified."""
-        below = [f for f, _ in self.bounds if self.factor is None or f < self.factor]
-        return max(below, default=None)
+        missed_factors = [f for f, _ in self.bounds if self.factor is None or f < self.factor]
+        return max(missed_factors, default=None)
 
     @property
     def untested(self) -> bool:
@@ -177,11 +177,11 @@ def factor_words(blind_spot: BlindSpotJson | None) -> str:
 def words(blind_spot: BlindSpotJson) -> str:
     """Return what a record's `blind_spot` says, in one line."""
     factor, missed, name, slack = (blind_spot.get(key) for key in ("factor", "missed", "parameter", "true_to"))
-    what = "noise divided by" if name in (None, "noise") else f"{name} times"
+    subject = "noise divided by" if name in (None, "noise") else f"{name} times"
     if factor is None:
-        text = f"not even with {what} {blind_spot.get('tried') or 1:g} is the claim falsified"
+        text = f"not even with {subject} {blind_spot.get('tried') or 1:g} is the claim falsified"
     else:
-        text = f"with {what} {factor:g} the claim is falsified" + (f", with {missed:g} not" if missed else "")
+        text = f"with {subject} {factor:g} the claim is falsified" + (f", with {missed:g} not" if missed else "")
     text += f", in {blind_spot['runs']:,} runs each" if blind_spot.get("runs") else ""
     if blind_spot.get("false_at") == 1:
         text += "; by exact laws it is false as it is, on this pair or a standard one"
@@ -204,10 +204,10 @@ def is_hidden(blind_spot: BlindSpotJson) -> bool:
     return (blind_spot.get("true_to") or 1.0) == blind_spot.get("tried")
 
 
-def answer_words(reason: Reason, measure: MeasureJson, runs: int | None, of: str = "runs") -> str:
+def answer_words(reason: Reason, measure: MeasureJson, runs: int | None, unit: str = "runs") -> str:
     """Return what line 1 of an UNDERPOWERED audit says behind its claim."""
     if reason == TOO_FEW:
-        return f"{'its' if runs is None else f'{runs:,}'} {of} are too few to test it"
+        return f"{'its' if runs is None else f'{runs:,}'} {unit} are too few to test it"
     if reason == NOT_SEEN:
         return NOTHING
     if reason == HIDDEN:
@@ -270,8 +270,8 @@ def reason_words(
     if reason == HIDDEN:
         if blind_spot and is_hidden(blind_spot):
             return f"{reason}: nothing can be seen on the standard pairs"
-        why = ": the inputs differ in the last losses alone, which come after all that is shown" * in_last_losses
-        return f"{reason}: on this pair {_unit(measure)} is exactly 0{beside(measure)}{why}"
+        cause = ": the inputs differ in the last losses alone, which come after all that is shown" * in_last_losses
+        return f"{reason}: on this pair {_unit(measure)} is exactly 0{beside(measure)}{cause}"
     if reason == UNMEASURED:
         return f"{reason}: less than a third of the claim was certified, and no fault was planted in the noise"
     return f"{reason}: {_missed_words(blind_spot, exceeded=exceeded)}"
@@ -284,17 +284,17 @@ def _missed_words(blind_spot: BlindSpotJson | None, *, exceeded: bool) -> str:
     if not blind_spot:  # of a record that does not say
         return "this audit cannot detect a violation"
     slack = blind_spot.get("true_to") or 1.0
-    known = blind_spot.get("false_at") is not None
-    why = "no attack known" if known else "no attack known, or more noise than the claim needs"
+    is_false = blind_spot.get("false_at") is not None
+    cause = "no attack known" if is_false else "no attack known, or more noise than the claim needs"
     if slack > 1:
         true = f"the claim is true up to {at_least(slack, '.3g')} times too little noise on the standard pairs"
-        far = "" if known else ", as far as exact laws tell"
+        reach = "" if is_false else ", as far as exact laws tell"
         missed = blind_spot.get("missed") or blind_spot.get("tried") or LARGEST
-        return f"{true}{far}, and {missed:g} times was not caught; {why}"
+        return f"{true}{reach}, and {missed:g} times was not caught; {cause}"
     name = blind_spot.get("parameter") or "noise"
-    if name == "noise" or known:
-        return f"this audit would not have caught three times too little noise; {why}"
+    if name == "noise" or is_false:
+        return f"this audit would not have caught three times too little noise; {cause}"
     # Whether more of a parameter is less noise is the user's word: of a scale it is untrue.
     other = name.removeprefix("1/") if name.startswith("1/") else f"1/{name}"
-    why += f", or more of it is more noise: then name {other}"
-    return f"the claim was not falsified with {name} times 3; {why}"
+    cause += f", or more of it is more noise: then name {other}"
+    return f"the claim was not falsified with {name} times 3; {cause}"

@@ -18,7 +18,7 @@ from .verdict import Result, Verdict
 
 #: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
 #: stream is drawn twice.
-FRESH = 1_000_000
+SEED_SHIFT = 1_000_000
 #: The most pairs that are certified.
 CERTIFICATES = 3
 #: The doubt of a trial: it must falsify with this alpha, so that a pair which passes by luck is still a good one.
@@ -28,7 +28,7 @@ PART = 4
 #: The most runs of a trial and of a certificate.
 TRIAL_RUNS, CERTIFIED_RUNS = 20_000, 200_000
 
-Thing = TypeVar("Thing")
+Candidate = TypeVar("Candidate")
 Judged = TypeVar("Judged", contravariant=True)
 
 
@@ -43,7 +43,9 @@ class Judge(Protocol[Judged]):
         """Judge it."""
 
 
-def simplified(thing: Thing, simpler: Callable[[Thing], Iterable[Thing]], judge: Judge[Thing]) -> Thing:
+def simplified(
+    current: Candidate, simpler: Callable[[Candidate], Iterable[Candidate]], judge: Judge[Candidate]
+) -> Candidate:
     """Return what is left when nothing simpler falsifies: the first that does takes the place of what it came from.
 
     Parameters
@@ -55,44 +57,44 @@ def simplified(thing: Thing, simpler: Callable[[Thing], Iterable[Thing]], judge:
     judge : Judge
     """
     while True:
-        for candidate in simpler(thing):
+        for candidate in simpler(current):
             if judge.spent:
-                return thing
+                return current
             if judge(candidate):
-                thing = candidate
+                current = candidate
                 break
         else:
-            return thing
+            return current
 
 
-def to_certify(accepted: Sequence[Thing]) -> list[Thing]:
+def to_certify(accepted: Sequence[Candidate]) -> list[Candidate]:
     """Return what to certify in turn: the last that was accepted, and a half and a quarter of the way to it."""
     places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
     return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
 
 
 def certified_in_turn(
-    accepted: Sequence[Thing],
-    audited: Callable[[Thing, Budget, str], Result | None],
+    accepted: Sequence[Candidate],
+    audited: Callable[[Candidate, Budget, str], Result | None],
     budget: Budget,
     most_trials: int,
-) -> tuple[Thing, Budget, Result] | None:
+) -> tuple[Candidate, Budget, Result] | None:
     """Return the first of those `to_certify` that falsifies on fresh runs, the budget and the audit; None if none.
 
     They share the error of `budget`, whose seed is that of the audit that found the witness. `audited` is told the
     name of a stage too.
     """
     for i, smaller in enumerate(to_certify(accepted)):
-        seed = seed_beyond(budget.seed, FRESH + (i and most_trials + i))  # beyond those of the trials
-        fresh = Budget(budget.runs, seed, 1 - budget.alpha / CERTIFICATES)
-        result = audited(smaller, fresh, f"shrunk {i}")
+        seed = seed_beyond(budget.seed, SEED_SHIFT + (i and most_trials + i))  # beyond those of the trials
+        share = Budget(budget.runs, seed, 1 - budget.alpha / CERTIFICATES)
+        result = audited(smaller, share, f"shrunk {i}")
         if result is not None and result.verdict is Verdict.FALSIFIED:
-            return smaller, fresh, result
+            return smaller, share, result
     return None
 
 
 def certified_of(result: Result) -> dict[str, Any]:
     """Return what a shrunk witness says of a certificate: the bound and the claim, in their own measure too."""
     measure = result.claim.measure
-    own: dict[str, Any] = {} if measure.is_epsilon else {"lower": result.lower, "measure": measure.to_json()}
-    return {"epsilon_lower": result.epsilon_lower, "claimed": result.claim.epsilon, **own}
+    stated: dict[str, Any] = {} if measure.is_epsilon else {"lower": result.lower, "measure": measure.to_json()}
+    return {"epsilon_lower": result.epsilon_lower, "claimed": result.claim.epsilon, **stated}

@@ -101,8 +101,8 @@ def decide(
     """
     if lower > claim.measure.level:
         return Verdict.FALSIFIED
-    few = too_few(claim, runs, alpha, ceiling=ceiling)
-    return Verdict.UNDERPOWERED if few or reason is not None else Verdict.SURVIVED
+    shortage = too_few(claim, runs, alpha, ceiling=ceiling)
+    return Verdict.UNDERPOWERED if shortage or reason is not None else Verdict.SURVIVED
 
 
 def too_few(claim: Claim, runs: int, alpha: float, *, ceiling: float | None = None) -> bool:
@@ -317,18 +317,18 @@ class Result(OnPair):
     def __str__(self) -> str:
         measure, relation = self.claim.measure.to_json(), self.claim.neighbours
         claimed = claimed_words(measure) + ("" if relation in NEIGHBOURS else f" ({neighbours_words(relation)})")
-        sure, spent = confidence_text(self.confidence), spent_words(self.certificate.method)
+        confidence, budget = confidence_text(self.confidence), spent_words(self.certificate.method)
         best = caught_words(self.detectable_epsilon, self.claim.epsilon)
-        found, told = self.canaries, is_epsilon(measure) and self.canaries is None
-        how = (
+        canaries, shows_power = self.canaries, is_epsilon(measure) and self.canaries is None
+        evidence = (
             f"{self.runs:,} runs, {self.attack} attack, {self.pair.difference}"
-            if found is None
-            else canaries_words(found.design, found.to_json())
+            if canaries is None
+            else canaries_words(canaries.design, canaries.to_json())
         )
         bound = bound_words(measure, self.lower)
         return (
-            f"{self.verdict}: claimed {claimed}, at least {bound} ({sure} confidence, {how})"
-            + (f"; at best, from {spent}: {best}" if told else "")
+            f"{self.verdict}: claimed {claimed}, at least {bound} ({confidence} confidence, {evidence})"
+            + (f"; at best, from {budget}: {best}" if shows_power else "")
             + (f"; {self.why_underpowered}" if self.reason else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
             + "".join(f"; {missing}" for missing in self.missing)

@@ -126,8 +126,8 @@ def _count(number: int | None, noun: str) -> str:
 
 def _row(losses: Sequence[object], t0: int) -> str:
     """Return the losses in words, the differing one between stars, equal neighbours counted."""
-    words = [f"*{_shown(loss)}*" if t == t0 else _shown(loss) for t, loss in enumerate(losses)]
-    groups = [(word, len(list(same))) for word, same in groupby(words)]
+    texts = [f"*{_shown(loss)}*" if t == t0 else _shown(loss) for t, loss in enumerate(losses)]
+    groups = [(word, len(list(equal_texts))) for word, equal_texts in groupby(texts)]
     return "  ".join(
         word if count < 4 else f"{word} x {count}" for word, count in groups for _ in range(count if count < 4 else 1)
     )

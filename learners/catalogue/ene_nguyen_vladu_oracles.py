@@ -36,7 +36,7 @@ def noisy_oco(setting: Setting, oracle: LinearOracle, eta: float | None, precisi
     reading. eta = D / sqrt(T) is line 1 of Algorithm 2 with kappa = 1 and D_omega = D. Corrected, the noise is the L1
     diameter 2 times the nodes that a round reaches.
     """
-    check_positive("precision", precision, least=LEAST_PRECISION)
+    check_positive("precision", precision, minimum=LEAST_PRECISION)
     t = setting.rounds
     size = math.log2(max(t, 2)) if setting.published else 2.0 * max(depth(t), 1)
     noise = Laplace(0.0 if math.isinf(setting.epsilon) else size / setting.epsilon)

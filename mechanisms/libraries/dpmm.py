@@ -53,9 +53,9 @@ def _chosen(factor: float) -> Mechanism:
     pandas, domain = LIBRARY.load("pandas"), mbi.Domain(("a", "b", "c"), (2, 2, 2))
     logging.getLogger("dpmm").setLevel(logging.ERROR)
 
-    def mechanism(ones: int, rng: np.random.Generator) -> object:
-        same = (np.arange(_RECORDS) < ones).astype(int)
-        table = pandas.DataFrame({"a": same, "b": same, "c": np.arange(_RECORDS) % 2})
+    def mechanism(count: int, rng: np.random.Generator) -> object:
+        records = (np.arange(_RECORDS) < count).astype(int)
+        table = pandas.DataFrame({"a": records, "b": records, "c": np.arange(_RECORDS) % 2})
         chooser.set_random_state(np.random.RandomState(rng.bit_generator))
         return any({"a", "b"} <= set(clique) for clique in chooser.select(mbi.Dataset(table, domain)))
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..claim import Claim
 from ..library_entry import Library, LibraryEntry, Mechanism
 
-_OURS = (
+_OWN_MODULES = (
     "Each reward in [0, 1] gets Laplace noise of scale 1 before the bandit sees it: what it learns is (1, 0)-private."
 )
 
@@ -31,7 +31,7 @@ def local_noise(package: Library, name: str, build: Callable[[float], Mechanism]
         package=package,
         what=f"{name}-local-noise",
         claim=Claim(epsilon=1.0),
-        quotation=_OURS,
+        quotation=_OWN_MODULES,
         where=f"overclaim.mechanisms.libraries.{package.name}",
         strategy=_rewards,
         build=build,

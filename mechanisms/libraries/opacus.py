@@ -17,7 +17,7 @@ LIBRARY = Library(name="opacus", distribution="opacus", version="1.6.0", module=
 _CLAIM = Claim(epsilon=2.3282, delta=0.01)
 #: The same of noise multiplier 2.
 _SMALLER_CLAIM = Claim(epsilon=0.9297, delta=0.01)
-_SAID = "A model trained with (epsilon, delta)-differential privacy (DP) protects privacy of any one training example, no matter how strange, ill-fitting, or perfect this example is."
+_QUOTATION = "A model trained with (epsilon, delta)-differential privacy (DP) protects privacy of any one training example, no matter how strange, ill-fitting, or perfect this example is."
 _WHERE = "Opacus' FAQ, What does epsilon=1.1 really mean?; epsilon and delta by PRVAccountant"
 _NONE_FOUND = "nothing was found in their tracker."
 _ADAPTIVE: dict[str, Any] = {
@@ -68,12 +68,12 @@ def _step(
     return build
 
 
-def _rows(least: int) -> Strategy:
+def _rows(min_rows: int) -> Strategy:
     """Return the strategy of records (x, y)."""
 
     def strategy(st: ModuleType) -> object:
         halves = st.integers(-4, 4).map(lambda half: half / 2)
-        return st.lists(st.tuples(halves, halves), min_size=least, max_size=3)
+        return st.lists(st.tuples(halves, halves), min_size=min_rows, max_size=3)
 
     return strategy
 
@@ -120,7 +120,7 @@ ENTRIES: tuple[LibraryEntry, ...] = tuple(
         package=LIBRARY,
         what=what,
         claim=_SMALLER_CLAIM if what == "AdaClipDPOptimizer" else _CLAIM,
-        quotation=_SAID,
+        quotation=_QUOTATION,
         where=_WHERE,
         strategy=data,
         build=build,

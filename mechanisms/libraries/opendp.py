@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from ..claim import Claim
-from ..library_entry import Finding, Library, LibraryEntry, Mechanism, Near, Strategy
+from ..library_entry import Finding, Library, LibraryEntry, Mechanism, Neighbour, Strategy
 from ..measures.renyi import ZCDP
 
 LIBRARY = Library(name="opendp", distribution="opendp", version="0.16.0", module="opendp.prelude")
@@ -68,20 +68,20 @@ def _beside(value: float) -> list[object]:
 
 def _beside_scores(data: Sequence[float]) -> list[object]:
     """Return scores of which each moved by at most 1."""
-    one = [[u + s for u in data] for s in (-1, 1)]
+    shifted = [[u + s for u in data] for s in (-1, 1)]
     return [
-        *one,
+        *shifted,
         *([u + (s if i == j else -s) for j, u in enumerate(data)] for i in range(len(data)) for s in (-1, 1)),
     ]
 
 
 def _beside_counts(data: Mapping[str, float]) -> list[object]:
     """Return counts of which one moved by at most 1, was 1 and is gone, or is 1 and new."""
-    one = next(iter(data.values()), 1) * 0 + 1
+    unit = next(iter(data.values()), 1) * 0 + 1
     new = next(name for name in "abcdefgh" if name not in data)
-    changed = [{**data, name: value + s} for name, value in data.items() for s in (-one, one) if value + s > 0]
-    gone = [{k: v for k, v in data.items() if k != name} for name, value in data.items() if value == one]
-    return [*changed, *gone, {**data, new: one}]
+    recounted = [{**data, name: value + s} for name, value in data.items() for s in (-unit, unit) if value + s > 0]
+    without_key = [{k: v for k, v in data.items() if k != name} for name, value in data.items() if value == unit]
+    return [*recounted, *without_key, {**data, new: unit}]
 
 
 def _count_data(kind: type) -> Strategy:
@@ -104,18 +104,18 @@ def _entry(
     what: str,
     make: Callable[[ModuleType, float], object],
     strategy: Strategy,
-    near: Near | None,
+    near: Neighbour | None,
     *,
     epsilon: float = 1.0,
     **more: Any,
 ) -> LibraryEntry:
-    said = more.pop("said")
+    quotation = more.pop("said")
     rho, delta, privacy_map = more.pop("rho", None), more.pop("delta", 0.0), more.pop("privacy_map", _MAP)
     return LibraryEntry(
         package=LIBRARY,
         what=what,
         claim=Claim(epsilon=epsilon, delta=delta) if rho is None else Claim(measure=ZCDP(rho)),
-        quotation=said,
+        quotation=quotation,
         where=f"opendp.measurements.{what.partition('-')[0]}, {privacy_map}",
         strategy=strategy,
         build=_measured(make),

@@ -34,12 +34,12 @@ def _aggregated(metrics: tuple[str, ...], public: bool, **options: object) -> Ca
 
     def build(factor: float) -> Mechanism:
         module = LIBRARY.load()
-        asked = [
+        requested_metrics = [
             module.Metrics.PERCENTILE(50) if name == "PERCENTILE" else getattr(module.Metrics, name)
             for name in metrics
         ]
         params = module.AggregateParams(
-            metrics=asked,
+            metrics=requested_metrics,
             max_partitions_contributed=1,
             max_contributions_per_partition=1,
             **{"min_value": 0.0, "max_value": 1.0, **options},
@@ -72,11 +72,13 @@ def _selected(factor: float) -> Mechanism:
     return quietly(mechanism)
 
 
-def _rows(*values: float, most: int = 4) -> Strategy:
+def _rows(*values: float, max_rows: int = 4) -> Strategy:
     """Return the strategy of rows (partition, value)."""
 
     def strategy(st: ModuleType) -> object:
-        return st.lists(st.tuples(st.sampled_from(_PARTITIONS), st.sampled_from(values)), min_size=1, max_size=most)
+        return st.lists(
+            st.tuples(st.sampled_from(_PARTITIONS), st.sampled_from(values)), min_size=1, max_size=max_rows
+        )
 
     return strategy
 
@@ -94,8 +96,8 @@ _ALL: tuple[tuple[str, Callable[[float], Mechanism], Strategy, tuple[str, str]],
     ("MEAN", _aggregated(("MEAN",), public=True, min_value=1.0, max_value=2.0), _rows(1.0, 1.5, 2.0), _AGGREGATE),
     ("VARIANCE", _aggregated(("VARIANCE",), public=True), _VALUES, _AGGREGATE),
     ("PERCENTILE", _aggregated(("PERCENTILE",), public=True), _VALUES, _AGGREGATE),
-    ("COUNT-private-partitions", _aggregated(("COUNT",), public=False), _rows(0.0, most=9), _AGGREGATE),
-    ("select_partitions", _selected, _rows(0.0, most=9), _SELECT),
+    ("COUNT-private-partitions", _aggregated(("COUNT",), public=False), _rows(0.0, max_rows=9), _AGGREGATE),
+    ("select_partitions", _selected, _rows(0.0, max_rows=9), _SELECT),
 )
 
 ENTRIES: tuple[LibraryEntry, ...] = tuple(

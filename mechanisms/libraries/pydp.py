@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 
 from ..claim import Claim
-from ..library_entry import Library, LibraryEntry, Mechanism, Near, Strategy
+from ..library_entry import Library, LibraryEntry, Mechanism, Neighbour, Strategy
 
 LIBRARY = Library(name="pydp", distribution="python-dp", version="1.1.5", module="pydp")
 _BOUNDS: dict[str, object] = {"lower_bound": 0.0, "upper_bound": 1.0}
@@ -95,7 +95,9 @@ def _users(value: int) -> list[int]:
 
 
 #: Name, how it is built, claim, what the factor changes, its data, their neighbours, its words and where they are.
-_OTHERS: tuple[tuple[str, Callable[[float], Mechanism], Claim, str, Strategy, Near | None, str, str], ...] = (
+_OTHER_ALGORITHMS: tuple[
+    tuple[str, Callable[[float], Mechanism], Claim, str, Strategy, Neighbour | None, str, str], ...
+] = (
     *(
         (
             f"{name}-{kind}",
@@ -133,18 +135,18 @@ _OTHERS: tuple[tuple[str, Callable[[float], Mechanism], Claim, str, Strategy, Ne
 
 
 def _others() -> Iterator[LibraryEntry]:
-    for name, build, claim, weakened_by, data, near, said, where in _OTHERS:
+    for name, build, claim, weakened_by, data, neighbour, quotation, where in _OTHER_ALGORITHMS:
         yield LibraryEntry(
             package=LIBRARY,
             what=name,
             claim=claim,
-            quotation=said,
+            quotation=quotation,
             where=where,
             strategy=data,
             build=build,
             weakened_by=weakened_by,
             relations=("replace",),
-            near=near,
+            near=neighbour,
             os_random=True,
         )
 

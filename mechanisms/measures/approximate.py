@@ -45,8 +45,8 @@ class ApproxDP(TradeOff):
         if not (is_number(self.delta) and 0 <= self.delta < 1):
             raise must_be("delta", "in [0, 1)", self.delta)
         if not (is_number(self.epsilon) and self.epsilon >= 0 and self.epsilon + self.delta > 0):
-            least = "at least 0" if self.delta else "positive"
-            raise must_be("epsilon", f"{least} and finite", self.epsilon)
+            expected = "at least 0" if self.delta else "positive"
+            raise must_be("epsilon", f"{expected} and finite", self.epsilon)
         super().__post_init__()
 
     @property
@@ -169,14 +169,14 @@ class Profile(TradeOff):
 
     def allowed(self, q: ArrayLike) -> Floats:
         """Return what every point allows."""
-        most: Floats = np.min([claim.allowed(q) for claim in self.claims], axis=0)
-        return most
+        smallest: Floats = np.min([claim.allowed(q) for claim in self.claims], axis=0)
+        return smallest
 
     def slope(self, q: ArrayLike) -> Floats:
         """Return the slope of the point that allows least."""
-        least = np.argmin([claim.allowed(q) for claim in self.claims], axis=0)
+        tightest = np.argmin([claim.allowed(q) for claim in self.claims], axis=0)
         slopes = np.array([claim.slope(q) for claim in self.claims])
-        slope: Floats = np.take_along_axis(slopes, least[None], axis=0)[0]
+        slope: Floats = np.take_along_axis(slopes, tightest[None], axis=0)[0]
         return slope
 
     def approximate(self, delta: float) -> float:

@@ -27,9 +27,9 @@ def bernoulli_divergence(order: ArrayLike, p: ArrayLike, q: ArrayLike) -> _Float
     a, p, q = (np.asarray(x, dtype=np.float64) for x in (order, p, q))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = [np.where(x > 0, a * np.log(x) + (1 - a) * np.log(y), -np.inf) for x, y in ((p, q), (1 - p, 1 - q))]
-        far = np.logaddexp(*terms) / (a - 1)
-    near = special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
-    divergence: _Floats = np.maximum(np.where(a > 1 + NEAR_ONE, far, near), 0.0)
+        of_order = np.logaddexp(*terms) / (a - 1)
+    of_order_one = special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
+    divergence: _Floats = np.maximum(np.where(a > 1 + NEAR_ONE, of_order, of_order_one), 0.0)
     return divergence
 
 

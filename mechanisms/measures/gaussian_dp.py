@@ -23,7 +23,7 @@ from .measure import Floats, TradeOff, directed, require_level
 #: Means between which an epsilon has too many digits for its tails to be subtracted.
 _HUGE = 1e6
 #: A mean below which the two terms of delta are too near each other to be subtracted, and how that is integrated then.
-_SMALL = 0.1
+_SMALL_MU = 0.1
 #: A logarithm of what no float holds by far.
 _NO_FLOAT = -1e6
 _NODES, _WEIGHTS = math.sqrt(0.15) * np.array([-1.0, 0.0, 1.0]), np.array([5.0, 8.0, 5.0]) / 18
@@ -57,8 +57,8 @@ class GDP(TradeOff):
 
     def allowed(self, q: ArrayLike) -> Floats:
         """Return ``Phi(Phi^-1(q) + mu)``."""
-        most: Floats = special.ndtr(special.ndtri(np.asarray(q, dtype=np.float64)) + self.mu)
-        return most
+        share: Floats = special.ndtr(special.ndtri(np.asarray(q, dtype=np.float64)) + self.mu)
+        return share
 
     def slope(self, q: ArrayLike) -> Floats:
         """Return ``exp(-mu z - mu^2 / 2)`` at ``z = Phi^-1(q)``."""
@@ -140,20 +140,20 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         return quantile + math.sqrt(quantile**2 + 2 * epsilon)
     if epsilon / delta < 1e-16:  # then it is that of no epsilon, and may be as small as floats are
         return 2 * math.sqrt(2) * float(special.erfinv(delta))
-    least = max(math.log(delta), -700.0)  # no mean is below its delta; of tiny ones e^-700 is below any
-    return math.exp(float(scipy.optimize.brentq(excess, least, 20.0, xtol=1e-13)))
+    min_log = max(math.log(delta), -700.0)  # no mean is below its delta; of tiny ones e^-700 is below any
+    return math.exp(float(scipy.optimize.brentq(excess, min_log, 20.0, xtol=1e-13)))
 
 
 def _log_gaussian_delta(mu: float, epsilon: float) -> float:
     # delta = Phi(a) - e^epsilon Phi(b): both terms may be 1e-16 and nearly equal, hence logarithms and expm1.
     first = float(special.log_ndtr(mu / 2 - epsilon / mu))
-    if mu < _SMALL and first > _NO_FLOAT:
+    if mu < _SMALL_MU and first > _NO_FLOAT:
         # The difference of their logarithms is the integral of t + phi(t) / Phi(t) from b to a, by Gauss and Legendre.
         t = mu * _NODES - epsilon / mu
-        below = -mu * float(_WEIGHTS @ (t + math.sqrt(2 / math.pi) / special.erfcx(-t / math.sqrt(2))))
+        correction = -mu * float(_WEIGHTS @ (t + math.sqrt(2 / math.pi) / special.erfcx(-t / math.sqrt(2))))
     else:
-        below = epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu)) - first
-    share = -math.expm1(min(below, 0.0))  # rounding may make it positive
+        correction = epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu)) - first
+    share = -math.expm1(min(correction, 0.0))  # rounding may make it positive
     return first + math.log(share) if share > 0 else -math.inf
 
 

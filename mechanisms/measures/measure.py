@@ -33,10 +33,10 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and is_finite(value)
 
 
-def require_level(name: str, value: float, least: float = 0.0) -> None:
+def require_level(name: str, value: float, minimum: float = 0.0) -> None:
     """Raise ValueError for a level that is not above the least, or beyond what is computed with."""
-    if not is_number(value) or value <= least:
-        raise must_be(name, f"{(f'above {least:g}' if least else 'positive')} and finite", value)
+    if not is_number(value) or value <= minimum:
+        raise must_be(name, f"{(f'above {minimum:g}' if minimum else 'positive')} and finite", value)
     if float(value) > _LARGEST:
         raise must_be(name, f"at most {_LARGEST:g}", value)
 

@@ -28,8 +28,8 @@ _FINER = np.linspace(-1.0, 1.0, 33)
 def _approximate(order: ArrayLike, epsilon: ArrayLike, delta: float) -> Floats:
     """Return the epsilon that Renyi DP of an order implies at a delta above 0."""
     a = np.asarray(order, dtype=np.float64)
-    least: Floats = np.maximum(epsilon + np.log1p(-1 / a) - (np.log(delta) + np.log(a)) / (a - 1), 0.0)
-    return least
+    epsilons: Floats = np.maximum(epsilon + np.log1p(-1 / a) - (np.log(delta) + np.log(a)) / (a - 1), 0.0)
+    return epsilons
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class ZCDP(Measure):
             return either_way(orders, p, q) / orders
 
         coarse = share(1 + _ORDERS)
-        at = np.argmax(np.nan_to_num(coarse, nan=-1.0), axis=-1)[..., None]
-        finer = 1 + _ORDERS[np.maximum(at, 1)] * (_ORDERS[2] / _ORDERS[1]) ** _FINER
+        place = np.argmax(np.nan_to_num(coarse, nan=-1.0), axis=-1)[..., None]
+        finer = 1 + _ORDERS[np.maximum(place, 1)] * (_ORDERS[2] / _ORDERS[1]) ** _FINER
         best = np.maximum(coarse.max(axis=-1), share(finer).max(axis=-1))
         return directed(p[..., 0], q[..., 0], best)
 
@@ -107,8 +107,8 @@ class ZCDP(Measure):
         if delta <= 0:
             return math.inf
         # A small rho has its least beyond the usual orders: without the terms in ln a it is at this distance from 1.
-        far = max(1.0, math.sqrt(-math.log(delta) / self.rho)) if delta < 1 else 1.0
-        coarse = 1 + np.append(_ORDERS[1:], far * _ORDERS[1:])
-        at = np.argmin(_approximate(coarse, self.rho * coarse, delta))
-        finer = 1 + (coarse[at] - 1) * (_ORDERS[2] / _ORDERS[1]) ** _FINER
+        max_order = max(1.0, math.sqrt(-math.log(delta) / self.rho)) if delta < 1 else 1.0
+        coarse = 1 + np.append(_ORDERS[1:], max_order * _ORDERS[1:])
+        place = np.argmin(_approximate(coarse, self.rho * coarse, delta))
+        finer = 1 + (coarse[place] - 1) * (_ORDERS[2] / _ORDERS[1]) ** _FINER
         return float(np.min(_approximate(finer, self.rho * finer, delta)))

@@ -52,12 +52,12 @@ def _pair(name: str, form: str, value: object) -> tuple[Any, Any]:
     return value[0], value[1]
 
 
-def stated_measure(given: Mapping[str, object]) -> Measure | None:
+def stated_measure(options: Mapping[str, object]) -> Measure | None:
     """Return the measure among what is said of a claim; None where it says an epsilon, or nothing.
 
     Parameters
     ----------
-    given : mapping
+    options : mapping
         The keys of `MEASURES`, `epsilon` and `delta`; what is None is not said.
 
     Raises
@@ -65,17 +65,17 @@ def stated_measure(given: Mapping[str, object]) -> Measure | None:
     ValueError
         For a value outside its range, or more than one of them.
     """
-    names = [name for name in ("epsilon", *MEASURES) if given.get(name) is not None]
+    names = [name for name in ("epsilon", *MEASURES) if options.get(name) is not None]
     if len(names) > 1:
         raise ValueError(f"a claim is made in one measure, got {' and '.join(names)}")
     if not names or names == ["epsilon"]:
         return None
-    if given.get("delta") is not None:
+    if options.get("delta") is not None:
         raise hinted(
             ValueError(f"delta goes with epsilon, got it with {names[0]}"),
             "`set=delta=...` sets the noise of a target",
         )
-    return MEASURES[names[0]](given[names[0]])
+    return MEASURES[names[0]](options[names[0]])
 
 
 def option_words(measure: Measure) -> list[str]:

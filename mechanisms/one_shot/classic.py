@@ -140,9 +140,9 @@ class TruncatedGeometric(OneShot):
         """Return F(0), ..., F(n) of the released count, and their common denominator."""
         base, n = 2**self.k, self.n
         d = (2 * base + 1) * (base + 1) ** (n - 1)
-        below = [base ** (count - z) * (base + 1) ** (n - (count - z)) for z in range(count)]
-        above = [d - base ** (z - count + 1) * (base + 1) ** (n - 1 - (z - count)) for z in range(count, n)]
-        return [*below, *above, d], d
+        lower_part = [base ** (count - z) * (base + 1) ** (n - (count - z)) for z in range(count)]
+        upper_part = [d - base ** (z - count + 1) * (base + 1) ** (n - 1 - (z - count)) for z in range(count, n)]
+        return [*lower_part, *upper_part, d], d
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> NDArray[np.int64]:
         """Return the noisy counts, (runs,)."""
@@ -154,7 +154,7 @@ class TruncatedGeometric(OneShot):
         def sample(draws: Draws) -> NDArray[np.int64]:
             return np.searchsorted(np.array(law), draws.generator.integers(1, d + 1, runs)).astype(np.int64)
 
-        return draws.outcome(lambda: np.diff([below / d for below in (0, *law)]), sample, "count")
+        return draws.outcome(lambda: np.diff([cumulative / d for cumulative in (0, *law)]), sample, "count")
 
 
 @dataclass(frozen=True)

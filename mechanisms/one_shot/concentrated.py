@@ -223,8 +223,8 @@ class TreeSumsGaussian(Concentrated):
         node = Gaussian(self.moved * self.sigma * math.sqrt(len(data).bit_length()))
         values, noise = column(data), [np.zeros(runs)]
         for t in range(1, len(data) + 1):
-            held = float(values[parent(t) : t].sum())
-            noise.append(draws.noise(node, (runs,), held, f"node {t}") + noise[parent(t)])
+            node_sum = float(values[parent(t) : t].sum())
+            noise.append(draws.noise(node, (runs,), node_sum, f"node {t}") + noise[parent(t)])
         return np.cumsum(values, axis=0) + np.stack(noise)[1:]
 
 
@@ -256,8 +256,8 @@ class SquareRootSums(Concentrated):
         """Return the noisy prefix sums, (dim, runs)."""
         horizon = len(data)
         first = self.coefficients(horizon)
-        at = np.subtract.outer(np.arange(horizon), np.arange(horizon))
-        root = np.where(at >= 0, first[np.maximum(at, 0)], 0.0)
+        lags = np.subtract.outer(np.arange(horizon), np.arange(horizon))
+        root = np.where(lags >= 0, first[np.maximum(lags, 0)], 0.0)
         scale = self.moved * self.sigma * float(np.sqrt(first @ first))
         half = root @ column(data)
         released: Floats = root @ (draws.noise(Gaussian(scale), (horizon, runs), half, "half sums") + half)

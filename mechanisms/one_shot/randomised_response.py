@@ -26,18 +26,18 @@ def murmur3(text: str, seed: int) -> int:
     """Return the 32-bit MurmurHash3 of the text as a signed integer, the hash of the published experiments."""
     data = text.encode()
 
-    def rotated(x: int, by: int) -> int:
-        return (x << by | x >> (32 - by)) & _MASK
+    def rotated(x: int, bits: int) -> int:
+        return (x << bits | x >> (32 - bits)) & _MASK
 
     def mixed(block: int) -> int:
         return rotated(block * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
 
     h = seed & _MASK
-    whole = len(data) // 4 * 4
-    for i in range(0, whole, 4):
+    n_block_bytes = len(data) // 4 * 4
+    for i in range(0, n_block_bytes, 4):
         h = rotated(h ^ mixed(int.from_bytes(data[i : i + 4], "little")), 13)
         h = (h * 5 + 0xE6546B64) & _MASK
-    h ^= mixed(int.from_bytes(data[whole:], "little"))
+    h ^= mixed(int.from_bytes(data[n_block_bytes:], "little"))
     h ^= len(data)
     h = (h ^ h >> 16) * 0x85EBCA6B & _MASK
     h = (h ^ h >> 13) * 0xC2B2AE35 & _MASK
@@ -125,8 +125,8 @@ class Rappor(OneTimeRappor):
             raise ValueError(f"p and q must be rates with 0 <= p < q <= 1, got {self.p!r} and {self.q!r}")
         low, high = self.rates()
         if low == 0 or high == 1:
-            given = f"{self.f!r}, {self.p!r} and {self.q!r}"
-            raise ValueError(f"f, p and q must leave a released bit in doubt, got {given}")
+            probabilities = f"{self.f!r}, {self.p!r} and {self.q!r}"
+            raise ValueError(f"f, p and q must leave a released bit in doubt, got {probabilities}")
 
     @property
     def claimed(self) -> float:

@@ -22,7 +22,7 @@ from ..parameters import check_count, check_finite
 from .classic import Data, OneShot, Outputs, column
 
 #: Where an answer is a number: "below the threshold" and "no answer any more".
-BELOW, STOPPED = np.nan, -np.inf
+NO_ANSWER, STOPPED = np.nan, -np.inf
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class SparseVector1(OneShot):
     def released(self, numbers: Floats, above: NDArray[np.bool_]) -> Floats:
         """Return the numbers of answers above, `BELOW` or `STOPPED` in place of others, (dim, runs)."""
         kind = np.maximum(~above, self.stopped(above).view(np.uint8) * np.uint8(2))
-        released: Floats = numbers + np.array([-0.0, BELOW, STOPPED]).take(kind)  # -0 leaves every number as it is
+        released: Floats = numbers + np.array([-0.0, NO_ANSWER, STOPPED]).take(kind)  # -0 leaves every number as it is
         return released
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Outputs:
         """Return the answers, (dim, runs)."""
-        above, _ = self.compare(data, draws, runs)
-        return above.view(np.int8) | -self.stopped(above).view(np.int8)  # all bits of -1 are 1
+        exceeds, _ = self.compare(data, draws, runs)
+        return exceeds.view(np.int8) | -self.stopped(exceeds).view(np.int8)  # all bits of -1 are 1
 
 
 class SparseVector2(SparseVector1):
@@ -97,17 +97,17 @@ class SparseVector2(SparseVector1):
         """Return which noisy answers reach the noisy threshold of their time, and the noisy answers."""
         law = Laplace(self.scales[0])
         noisy = self.laplace(self.scales[1], data, draws, runs) + column(data)
-        above = np.empty(noisy.shape, dtype=np.bool_)
+        exceeds = np.empty(noisy.shape, dtype=np.bool_)
 
         def fresh() -> Floats:
-            drawn: Floats = draws.noise(law, (runs,), self.threshold, "threshold") + self.threshold
-            return drawn
+            threshold: Floats = draws.noise(law, (runs,), self.threshold, "threshold") + self.threshold
+            return threshold
 
         threshold = fresh()
         for i, answer in enumerate(noisy):
-            above[i] = answer >= threshold
-            np.copyto(threshold, fresh(), where=above[i])
-        return above, noisy
+            exceeds[i] = answer >= threshold
+            np.copyto(threshold, fresh(), where=exceeds[i])
+        return exceeds, noisy
 
 
 class SparseVector3ReleasesValue(SparseVector1):
@@ -120,8 +120,8 @@ class SparseVector3ReleasesValue(SparseVector1):
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy numbers above, `BELOW` or `STOPPED`, (dim, runs)."""
-        above, noisy = self.compare(data, draws, runs)
-        return self.released(noisy, above)
+        exceeds, noisy = self.compare(data, draws, runs)
+        return self.released(noisy, exceeds)
 
 
 class SparseVector4UnscaledNoise(SparseVector1):
@@ -171,9 +171,9 @@ class NumericalSparseVector(SparseVector1):
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the freshly noisy numbers above, `BELOW` or `STOPPED`, (dim, runs)."""
-        above, _ = self.compare(data, draws, runs)
-        fresh = self.laplace(3 * self.limit / self.epsilon, data, draws, runs) + column(data)
-        return self.released(fresh, above)
+        exceeds, _ = self.compare(data, draws, runs)
+        numbers = self.laplace(3 * self.limit / self.epsilon, data, draws, runs) + column(data)
+        return self.released(numbers, exceeds)
 
 
 @dataclass(frozen=True)

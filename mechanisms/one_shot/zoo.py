@@ -156,5 +156,5 @@ def zoo() -> dict[str, Specimen]:
             name="prefix-sum-all", make=PrefixSum, fault="noise for one changed answer, all change", source=_SHADOW
         ),
     ]
-    named = {f"mechanisms/{s.name}": s for s in specimens}
-    return {name: Specimen(**{**vars(s), "name": name}) for name, s in named.items()}
+    specimen_of_name = {f"mechanisms/{s.name}": s for s in specimens}
+    return {name: Specimen(**{**vars(s), "name": name}) for name, s in specimen_of_name.items()}

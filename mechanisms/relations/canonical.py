@@ -128,7 +128,7 @@ class Canonical:
         if self.frame != other.frame and (not self.inferred or self.inferred != other.inferred) and not missing:
             name = next(name for name in [*self.frame, *other.frame] if self.frame.get(name) != other.frame.get(name))
             return f"their {name} differ: {_short(self.frame.get(name))} and {_short(other.frame.get(name))}"
-        faults = (own.frame_fault(part) for own, part in zip(self.parts, other.parts, strict=True))
+        faults = (own_part.frame_fault(part) for own_part, part in zip(self.parts, other.parts, strict=True))
         return next((fault for fault in faults if fault), "")
 
     def key(self, index: int, *, labelled: bool = False) -> str:

@@ -81,10 +81,10 @@ class Distance(Relation):
     def form_fault(self, left: Any, right: Any) -> str:
         """Return why two records' forms of data are not within the distance; nothing where they are."""
         left, right = sorted_form(left), sorted_form(right)
-        numbers, others = dict(numbers_of(left)), dict(numbers_of(right))
-        if numbers.keys() != others.keys() or text_of(blank(left)) != text_of(blank(right)):
+        left_numbers, right_numbers = dict(numbers_of(left)), dict(numbers_of(right))
+        if left_numbers.keys() != right_numbers.keys() or text_of(blank(left)) != text_of(blank(right)):
             return "they differ in more than their numbers"
-        length = self.norm([abs(numbers[path] - others[path]) for path in numbers])
+        length = self.norm([abs(left_numbers[path] - right_numbers[path]) for path in left_numbers])
         if length <= Decimal(self.distance):
             return ""
         return f"their distance is {length:.6}, more than {self.distance}"

@@ -69,9 +69,9 @@ def blank(form: Any) -> Any:
     return _with(form, lambda old, path: 0 if path in paths else old)
 
 
-def _with(form: Any, changed: Callable[[Any, Path], Any], path: Path = ()) -> Any:
+def _with(form: Any, change: Callable[[Any, Path], Any], path: Path = ()) -> Any:
     if isinstance(form, list):
-        return [_with(part, changed, (*path, i)) for i, part in enumerate(form)]
+        return [_with(part, change, (*path, i)) for i, part in enumerate(form)]
     if isinstance(form, dict):
-        return {name: _with(part, changed, (*path, name)) for name, part in form.items()}
-    return changed(form, path) if type(form) in (int, float) else form
+        return {name: _with(part, change, (*path, name)) for name, part in form.items()}
+    return change(form, path) if type(form) in (int, float) else form

@@ -54,8 +54,8 @@ class AddRemove(Relation):
 
     def on_rounds(self) -> Relation:
         """Raise RelationError."""
-        why = "a learner's actions tell how many rounds it has played, so both sides have as many"
-        raise RelationError(f"add-remove cannot apply to a learner: {why}")
+        reason = "a learner's actions tell how many rounds it has played, so both sides have as many"
+        raise RelationError(f"add-remove cannot apply to a learner: {reason}")
 
     def fault(self, left: Canonical, right: Canonical) -> str:
         """Return why one input is not the other with records taken away; their order stays."""

@@ -124,8 +124,8 @@ class Drawing:
     ranges: Mapping[Path, tuple[Decimal, Decimal]] = field(default_factory=dict)
 
 
-def put_all(records: Records, changed: Mapping[int, Any]) -> Records:
+def put_all(records: Records, record_of_place: Mapping[int, Any]) -> Records:
     """Return the records with others at some places."""
-    for i, record in changed.items():
+    for i, record in record_of_place.items():
         records = records.records_of(records.put(i, record))
     return records

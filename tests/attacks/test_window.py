@@ -118,8 +118,8 @@ def test_the_log_loss_of_log_odds():
     assert log_loss(np.full(4, np.nan), left) == pytest.approx(np.log(2))
     beside = np.array([1.0, 1.0, -1.0, 1.0])
     losses = np.log(2) - np.logaddexp(0, [-1.0, 1.0, 1.0, 1.0])
-    assert log_loss(np.zeros(4), left, beside=beside) == pytest.approx(np.log(2) + losses.std())  # of four runs
-    assert log_loss(beside, left, beside=beside) == log_loss(beside, left)
+    assert log_loss(np.zeros(4), left, other_odds=beside) == pytest.approx(np.log(2) + losses.std())  # of four runs
+    assert log_loss(beside, left, other_odds=beside) == log_loss(beside, left)
     assert log_loss(np.array([np.inf, -np.inf, np.inf, -np.inf]), left) == 0
     assert 200 < log_loss(np.array([np.inf, -np.inf, np.inf, np.inf]), left) < np.inf
 
@@ -128,7 +128,7 @@ def test_where_a_law_is_known_what_is_learned_must_tell_more_by_two_standard_err
     """A window's law, or a filter's; where there is neither, the log loss says how attacks rank."""
     left = np.array([True, False, True, False])
     scores = [np.zeros(4), np.array([1.0, 1.0, -1.0, 1.0])]
-    plain, beside = log_loss(scores[1], left), log_loss(scores[1], left, beside=scores[0])
+    plain, beside = log_loss(scores[1], left), log_loss(scores[1], left, other_odds=scores[0])
     assert plain < beside
     for known, loss in ((WindowRatio, beside), (ParticleRatio, beside), (SequenceTable, plain)):
         assert judged_loss([known, NextArms], 1, scores.__getitem__, left) == loss

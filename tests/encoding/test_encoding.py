@@ -16,7 +16,7 @@ from overclaim.audit.encoding.encoder import MISSING, MOST_COUNTED, UNSEEN, Enco
 from overclaim.audit.encoding.features import Features
 from overclaim.audit.encoding.objects import category
 from overclaim.audit.encoding.places import MOST_READ, Size, scalars
-from overclaim.audit.encoding.texts import WHOLE
+from overclaim.audit.encoding.texts import MAX_INTEGER
 from overclaim.audit.pipeline.falsify import falsify_mechanism
 from overclaim.audit.verdicts.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
@@ -379,9 +379,9 @@ def test_vectors_of_another_form_after_training():
 
 
 def test_large_whole_numbers_keep_their_low_digits():
-    numbers = [WHOLE * 3 + 5, -WHOLE * 2 - 1, 7]
-    np.testing.assert_array_equal(Encoder.fit(numbers)(numbers)[1], [5, WHOLE - 1, 7])
-    np.testing.assert_array_equal(Encoder.fit([*numbers, None])(numbers)[1], [5, WHOLE - 1, 7])
+    numbers = [MAX_INTEGER * 3 + 5, -MAX_INTEGER * 2 - 1, 7]
+    np.testing.assert_array_equal(Encoder.fit(numbers)(numbers)[1], [5, MAX_INTEGER - 1, 7])
+    np.testing.assert_array_equal(Encoder.fit([*numbers, None])(numbers)[1], [5, MAX_INTEGER - 1, 7])
 
 
 def test_numbers_too_large_for_a_float_are_infinite():

@@ -11,7 +11,7 @@ from overclaim.mechanisms.discrete import DiscreteLaplace, bernoulli_exp, discre
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.one_shot.randomised_response import OneTimeRappor, Rappor, murmur3
 from overclaim.mechanisms.one_shot.sparse_vector import (
-    BELOW,
+    NO_ANSWER,
     STOPPED,
     NumericalSparseVector,
     SparseVector1,
@@ -235,4 +235,4 @@ def test_answers_that_are_not_released_are_marked(limit):
     released = mechanism.released(numbers, above)
     kept = above & (before < limit)
     assert released[kept].tobytes() == numbers[kept].tobytes()
-    np.testing.assert_array_equal(released[~kept], np.where(before >= limit, STOPPED, BELOW)[~kept])
+    np.testing.assert_array_equal(released[~kept], np.where(before >= limit, STOPPED, NO_ANSWER)[~kept])

@@ -261,7 +261,9 @@ def test_a_regression_on_bins_finds_its_weights_where_some_bins_are_rare():
     columns = np.concatenate([mechanism(data, Draws(0), 160_000) for data in ([1] * 10, [2] * 10)], axis=1)
     left = np.repeat([True, False], 160_000)
     train = Features(columns).view(columns).labelled(left, coupled=True)
-    shown = [Coded(*part.of(train), part.size, part.ordered) for part in binned_regressions._parts(train, least=False)]
+    shown = [
+        Coded(*part.of(train), part.size, part.ordered) for part in binned_regressions._parts(train, of_least=False)
+    ]
     tables = CodedRuns(shown, left).tables(0.1)
     wrong = left - special.expit(sum(part.odds(table) for part, table in zip(shown, tables, strict=True)))
     for part, table in zip(shown, tables, strict=True):

@@ -58,9 +58,9 @@ def test_several_sums_without_noise_are_told_one_by_one():
 
 
 def test_the_clearest_column_is_told_where_no_event_is():
-    (line,) = told([NOISE[0], NOISE[1] + 5], [NOISE[2], NOISE[3]], alone=True)
+    (line,) = told([NOISE[0], NOISE[1] + 5], [NOISE[2], NOISE[3]], single=True)
     assert line.startswith("output[1] alone is above")
-    assert told([NOISE[0], NOISE[1]], [NOISE[2], NOISE[3]], alone=True) == []
+    assert told([NOISE[0], NOISE[1]], [NOISE[2], NOISE[3]], single=True) == []
 
 
 @pytest.mark.parametrize(

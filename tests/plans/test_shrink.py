@@ -10,7 +10,7 @@ import pytest
 from overclaim import Claim, Pair, Verdict
 from overclaim.audit.execution.execution import Budget
 from overclaim.audit.plans import shrink as room
-from overclaim.audit.plans.shrink import CERTIFICATES, FRESH, shrink, shrink_task
+from overclaim.audit.plans.shrink import CERTIFICATES, SEED_SHIFT, shrink, shrink_task
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.audit.spaces.simplify import largest, simplifications
@@ -29,7 +29,7 @@ def test_the_reduction_shrinks_to_one_loss():
     assert (shrunk.pair.rounds, shrunk.arms, shrunk.pair.t0) == (2, 2, 0)
     assert np.count_nonzero(shrunk.pair.left) + np.count_nonzero(shrunk.pair.right) == 2
     assert shrunk.epsilon_lower > shrunk.claimed == 1.0
-    assert shrunk.seed == FRESH
+    assert shrunk.seed == SEED_SHIFT
     text = str(shrunk)
     assert "*(1, 0)*  (0, 0)" in text
     words = shlex.split(shrunk.replay)
@@ -136,7 +136,7 @@ def test_lucky_trials_cost_no_witness(seed):
     """Trials at the audit's own confidence accepted pairs at these seeds that their certificates did not uphold."""
     task = Task(target="asi-raman-talwar/exp3", epsilon=1.0, rounds=24, arms=2, budget=Budget(runs=50_000, seed=seed))
     shrunk = shrink_task(task, task.prepare().audit())
-    assert shrunk.seed == seed + FRESH  # the first certificate
+    assert shrunk.seed == seed + SEED_SHIFT  # the first certificate
     assert shrunk.pair.rounds < 24
     assert shrunk.epsilon_lower > 1.0
 

@@ -59,7 +59,7 @@ def test_text_that_is_no_such_parameter_is_named(value, kind, message):
 
 def test_a_users_parameters_are_literals_or_text():
     parsed = parse_parameters(object, {"a": "[1, 2.5]", "b": "text", "c": "(" * 10_000, "d": 3})
-    assert parsed.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
+    assert parsed.arguments == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
 
 
 @pytest.mark.few(6)

@@ -222,7 +222,7 @@ class BinnedRegression(OutputAttack):
 
     def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
         """Fit the weights."""
-        parts = train.once(("parts", self.least), lambda: list(_parts(train, least=self.least)))
+        parts = train.once(("parts", self.least), lambda: list(_parts(train, of_least=self.least)))
         if not parts or train.of_one_world:
             return nothing
         runs = train.thinned(MOST_REGRESSED)
@@ -264,7 +264,7 @@ class _Part:
         return codes, repeats.sum(axis=0, dtype=np.int32) / len(repeats)
 
 
-def _parts(train: LabelledColumns, *, least: bool) -> Iterator[_Part]:
+def _parts(train: LabelledColumns, *, of_least: bool) -> Iterator[_Part]:
     columns, special = train.features.columns, train.features.with_specials
     sample = train.thinned(SCREENED)
     for group in ([i for i, column in enumerate(columns) if column.discrete], special):
@@ -275,9 +275,9 @@ def _parts(train: LabelledColumns, *, least: bool) -> Iterator[_Part]:
                 yield _Part(partial(_place, group, places), kinds.size + 1, ordered=False)
                 continue
             yield from (_Part(partial(_kind, i), columns[i].values.size + 1, ordered=False) for i in group)
-    numbers = [i for i, column in enumerate(columns) if not column.discrete and not (least and i in special)]
+    numbers = [i for i, column in enumerate(columns) if not column.discrete and not (of_least and i in special)]
     sources: list[Callable[[Columns], Floats]] = [partial(_numbers, i) for i in numbers]
-    if least:
+    if of_least:
         sources.append(_least)
     elif len(numbers) == len(columns) > 1 and not special:
         sources += [partial(_step, i) for i in range(1, len(columns))]
@@ -290,7 +290,7 @@ def _parts(train: LabelledColumns, *, least: bool) -> Iterator[_Part]:
             jump = min(max(math.ceil((middle - low) / width), 1), UNIFORM - 1)
             bins = partial(_bins, source, middle - jump * width, 1 / width)
             yield _Part(bins, UNIFORM + 1, ordered=True, jump=jump)
-    if least:  # the bins are those of the least
+    if of_least:  # the bins are those of the least
         values = sorted({float(v) for i in special for v in columns[i].values if not math.isnan(v)})
         yield from (_Part(bins, UNIFORM + 1, ordered=True, times=value) for value in (*values[:2], math.nan))
 

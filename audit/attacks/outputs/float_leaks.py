@@ -23,7 +23,7 @@ from .learned import OutputAttack, nothing
 #: Where there is no lowest bit: zero, infinities and nan.
 NO_BIT = 1100.0
 #: Half the width, in grid points, of the window in which a preimage is looked for.
-_NEAR = 4
+_NEIGHBOURHOOD = 4
 
 
 def lowest_bit(x: Floats) -> Floats:
@@ -73,7 +73,7 @@ def preimages(released: Floats, value: float, noise: Laplace) -> NDArray[np.int6
     grid = np.floor(u * 2.0**52)  # u = (2 grid + 1) 2**-53
     counts = np.zeros(released.shape, dtype=np.int64)
     # A last-place error of `guess` moves u by u ulp(guess) / scale: widen the window where that is more than a few.
-    for step in range(-_NEAR, _NEAR + 1):
+    for step in range(-_NEIGHBOURHOOD, _NEIGHBOURHOOD + 1):
         place = grid + step
         in_range = (place >= 0) & (place < 2.0**52)
         candidate = (2 * np.where(in_range, place, 0.0) + 1) * 2.0**-53

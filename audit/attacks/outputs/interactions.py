@@ -279,9 +279,9 @@ def _triples(train: LabelledColumns) -> _Found:
         for world, pair in zip(worlds, pairs, strict=True):
             rest, mean = world[i + 1 :], np.diag(pair)
             products = (rest * world[i] @ rest.T).astype(np.float64) / world.shape[1]
-            later, cross = mean[i + 1 :], np.outer(pair[i, i + 1 :], mean[i + 1 :])
+            partners, cross = mean[i + 1 :], np.outer(pair[i, i + 1 :], mean[i + 1 :])
             moments.append(
-                products - mean[i] * (pair[i + 1 :, i + 1 :] - 2 * np.outer(later, later)) - cross - cross.T
+                products - mean[i] * (pair[i + 1 :, i + 1 :] - 2 * np.outer(partners, partners)) - cross - cross.T
             )
         statistic = np.square(moments[0] - moments[1]) / np.outer(spread[i + 1 :], spread[i + 1 :]) / spread[i]
         statistic = rounded(statistic / sum(1 / world.shape[1] for world in worlds))

@@ -180,7 +180,7 @@ def _direction(train: LabelledColumns) -> Learned:
     .. [1] P. Bickel, E. Levina. Some theory for Fisher's linear discriminant function, 'naive Bayes', and some
        alternatives when there are many more variables than observations. Bernoulli 10, 2004.
     """
-    estimators: list[Estimator] = [_of_means, partial(_of_means, least=LEAST_TOLD)]
+    estimators: list[Estimator] = [_of_means, partial(_of_means, min_errors=LEAST_TOLD)]
     estimators += [partial(_of_ridge, penalty=penalty) for penalty in PENALTIES]
     learned, judged = (train.part(train.fold(i)) for i in (0, 1))
     side = judged.left - judged.left.mean()
@@ -189,10 +189,10 @@ def _direction(train: LabelledColumns) -> Learned:
     return "direction", partial(Direction.of, estimator=estimators[best(statistics)])
 
 
-def _of_means(columns: Floats, side: Floats, least: float = 0.0) -> Floats:
-    """Return weights: the difference of each standardised column's means, or 0 below `least` standard errors."""
+def _of_means(columns: Floats, side: Floats, min_errors: float = 0.0) -> Floats:
+    """Return weights: the difference of each standardised column's means, or 0 below `min_errors` standard errors."""
     means = columns @ side
-    return np.where(np.abs(means) >= least * np.sqrt(np.sum(side**2)), means, 0.0)
+    return np.where(np.abs(means) >= min_errors * np.sqrt(np.sum(side**2)), means, 0.0)
 
 
 def _of_ridge(columns: Floats, side: Floats, penalty: float) -> Floats:

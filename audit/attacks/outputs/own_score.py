@@ -54,9 +54,9 @@ class OwnScore:
         runs: list[Any] = list(np.moveaxis(outputs, -1, 0)) if isinstance(outputs, np.ndarray) else list(outputs)
         scores = np.array([self._asked(run) for run in runs], dtype=float)
         for run, before in zip(runs[:ASKED_AGAIN], scores.tolist(), strict=False):
-            again = self._asked(run if array else copy.deepcopy(run))
-            if again != before and not (math.isnan(again) and math.isnan(before)):
-                raise LearnerError(f"{self.name} must be a function of its output: {before!r} became {again!r}")
+            repeated = self._asked(run if array else copy.deepcopy(run))
+            if repeated != before and not (math.isnan(repeated) and math.isnan(before)):
+                raise LearnerError(f"{self.name} must be a function of its output: {before!r} became {repeated!r}")
         return scores
 
     def _asked(self, output: object) -> float:

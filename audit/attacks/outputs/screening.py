@@ -8,7 +8,7 @@ import numpy as np
 
 from ....mechanisms.draws import Floats
 from ....mechanisms.numerics import rounded
-from ...encoding.columns import TOGETHER, of_sorted
+from ...encoding.columns import MAX_NUMBERS, of_sorted
 from ...encoding.features import LabelledColumns, Labels
 from .learned import SCREENED
 
@@ -62,7 +62,7 @@ def told_by_each(rows: Floats, left: Labels) -> Floats:
     cuts = np.unique(np.ceil(SCREENED_SHARES * (left.size - 1)).astype(np.intp))
     cuts = cuts[(cuts > 0) & (cuts < left.size)]
     sizes = np.diff(cuts, prepend=0, append=left.size)
-    step = max(1, TOGETHER // max(1, left.size))
+    step = max(1, MAX_NUMBERS // max(1, left.size))
     for start in range(0, len(rows), step):
         batch = rows[start : start + step]
         order = np.argsort(batch, axis=1)
@@ -83,14 +83,14 @@ def _told(counts: Floats) -> Floats:
     smoothed = counts + 0.5
     information = ((smoothed[:, 0] - smoothed[:, 1]) ** 2 / smoothed.sum(axis=1)).sum(axis=1) - (smoothed.shape[2] - 1)
     if smoothed.shape[2] == 1:
-        none, ones = np.zeros(len(smoothed)), np.ones(len(smoothed))
-        return np.stack([information, none - np.inf, ones, none], axis=1)
+        none, n_left = np.zeros(len(smoothed)), np.ones(len(smoothed))
+        return np.stack([information, none - np.inf, n_left, none], axis=1)
     upto, on = np.cumsum(counts, axis=2)[..., :-1], np.cumsum(counts[..., ::-1], axis=2)[..., :-1]
     tails = np.stack([upto, on], axis=2) + 0.5  # (features, 2, lower or upper, places)
     ratios, errors = np.log(tails[:, 0] / tails[:, 1]), np.sqrt((1 / tails).sum(axis=1))
-    surely, *flat = (ones.reshape(len(smoothed), -1) for ones in (np.abs(ratios) - 2 * errors, ratios, errors))
+    surely, *flat = (n_left.reshape(len(smoothed), -1) for n_left in (np.abs(ratios) - 2 * errors, ratios, errors))
     place = np.argmax(rounded(surely), axis=1)[:, None]
-    ratio, error = (np.take_along_axis(ones, place, axis=1)[:, 0] for ones in flat)
+    ratio, error = (np.take_along_axis(n_left, place, axis=1)[:, 0] for n_left in flat)
     sign = np.sign(ratio) * np.where(place[:, 0] >= ratios.shape[2], 1.0, -1.0)
     runs = smoothed.sum(axis=2)
     z = np.abs(ratio - np.log(runs[:, 0] / runs[:, 1])) / error

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...claim import Claim
-from ...library_entry import Finding, LibraryEntry, Mechanism, Near, Strategy, quietly
+from ...library_entry import Finding, LibraryEntry, Mechanism, Neighbour, Strategy, quietly
 from .package import LIBRARY, NONE_FOUND, hundredths, library_entry, random_state
 
 
@@ -92,7 +92,7 @@ _NEAR_ONE = {"epsilon": 1.0, "sensitivity": 1.0}
 _NEAR_DELTA = {"epsilon": 1.0, "delta": 0.01, "sensitivity": 1.0}
 _UNIT_BOX = {**_NEAR_ONE, "lower": 0.0, "upper": 1.0}
 #: Mechanism, its options, which say what it claims, data, neighbours, the words of its documentation.
-_MECHANISMS: tuple[tuple[str, Mapping[str, Any], Strategy, Near | None, str], ...] = (
+_MECHANISMS: tuple[tuple[str, Mapping[str, Any], Strategy, Neighbour | None, str], ...] = (
     (
         "Binary",
         {"epsilon": 1.0, "value0": "yes", "value1": "no"},
@@ -181,17 +181,17 @@ _MECHANISMS: tuple[tuple[str, Mapping[str, Any], Strategy, Near | None, str], ..
 
 
 def _mechanisms() -> Iterator[LibraryEntry]:
-    for name, options, data, near, said in _MECHANISMS:
+    for name, options, data, neighbour, quotation in _MECHANISMS:
         rounded = name == "Geometric"
         yield library_entry(
             what=name,
             claim=Claim(epsilon=options.get("epsilon", 0.0), delta=options.get("delta", 0.0)),
-            quotation=said,
+            quotation=quotation,
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=data,
             build=_mechanism(name, **options),
             relations=("replace",),
-            near=near,
+            near=neighbour,
             finding=_ROUNDED if rounded else None,
             false_under=("replace",) if rounded else (),
         )
@@ -212,8 +212,8 @@ def _vector() -> Mechanism:
     kind = LIBRARY.load("diffprivlib.mechanisms").Vector
 
     def mechanism(data: Sequence[float], rng: np.random.Generator) -> object:
-        known = {"function_sensitivity": 0.0, "dimension": 1, "alpha": 1.0, "n": len(data)}
-        noisy = kind(epsilon=1.0, random_state=random_state(rng), **known).randomise(
+        constants = {"function_sensitivity": 0.0, "dimension": 1, "alpha": 1.0, "n": len(data)}
+        noisy = kind(epsilon=1.0, random_state=random_state(rng), **constants).randomise(
             lambda point: float(np.mean(data) * point[0])
         )
         return float(noisy(np.ones(1)))
@@ -259,10 +259,10 @@ _OF_DATA: tuple[tuple[str, Callable[[], Mechanism], Strategy, str], ...] = (
 
 
 def _of_data() -> Iterator[LibraryEntry]:
-    for name, build, data, said in _OF_DATA:
+    for name, build, data, quotation in _OF_DATA:
         yield library_entry(
             what=name,
-            quotation=said,
+            quotation=quotation,
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=data,
             build=build,

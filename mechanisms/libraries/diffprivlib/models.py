@@ -11,20 +11,20 @@ from ...library_entry import Finding, LibraryEntry, Mechanism, Strategy
 from .package import LIBRARY, NONE_FOUND, TRACKER, accounted_alone, hundredths, library_entry, random_state
 
 
-def _rows(features: int, values: Strategy, labels: Strategy, least: int = 2, most: int = 5) -> Strategy:
+def _rows(features: int, values: Strategy, labels: Strategy, min_rows: int = 2, max_rows: int = 5) -> Strategy:
     """Return the strategy of (X, y), rows of numbers with their labels."""
 
     def strategy(st: ModuleType) -> object:
         row = st.tuples(*[values(st)] * features, labels(st))
-        lists = st.lists(row, min_size=least, max_size=most)
+        lists = st.lists(row, min_size=min_rows, max_size=max_rows)
         return lists.map(lambda rows: (np.array([row[:-1] for row in rows]), np.array([row[-1] for row in rows])))
 
     return strategy
 
 
-def _points(values: Strategy, features: int, least: int = 2) -> Strategy:
+def _points(values: Strategy, features: int, min_points: int = 2) -> Strategy:
     def strategy(st: ModuleType) -> object:
-        lists = st.lists(st.tuples(*[values(st)] * features), min_size=least, max_size=5)
+        lists = st.lists(st.tuples(*[values(st)] * features), min_size=min_points, max_size=5)
         return lists.map(lambda rows: np.array(rows, dtype=float))
 
     return strategy
@@ -81,10 +81,10 @@ def _forest(name: str, **options: object) -> Callable[[], Mechanism]:
 
     def build() -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.models"), name)
-        known = {"max_depth": 1, "bounds": (0, 1), "classes": [0, 1], **options}
+        parameters = {"max_depth": 1, "bounds": (0, 1), "classes": [0, 1], **options}
 
         def mechanism(data: Sequence[object], rng: np.random.Generator) -> object:
-            model = kind(epsilon=1.0, random_state=random_state(rng), **known).fit(*data)
+            model = kind(epsilon=1.0, random_state=random_state(rng), **parameters).fit(*data)
             trees = [tree.tree_ for tree in getattr(model, "estimators_", [model])]
             return {
                 "threshold": [float(tree.threshold[0]) for tree in trees],
@@ -167,7 +167,7 @@ _MODELS: tuple[tuple[str, str, tuple[str, ...], dict[str, object], Strategy, str
     ),
     (
         "LogisticRegression-norm-100", "LogisticRegression", _COEFFICIENTS, {"data_norm": 100.0},
-        _rows(1, _hundreds, _classes, least=3), "Logistic Regression (aka logit, MaxEnt) classifier with differential privacy.", _LOGISTIC,
+        _rows(1, _hundreds, _classes, min_rows=3), "Logistic Regression (aka logit, MaxEnt) classifier with differential privacy.", _LOGISTIC,
     ),
     (
         "LogisticRegression", "LogisticRegression", _COEFFICIENTS, {"data_norm": 1.0}, _rows(1, hundredths, _classes),
@@ -179,7 +179,7 @@ _MODELS: tuple[tuple[str, str, tuple[str, ...], dict[str, object], Strategy, str
     ),
     (
         "GaussianNB-both-classes", "GaussianNB", ("theta_", "var_", "class_count_"), _BOX,
-        _rows(1, hundredths, _classes, least=3),
+        _rows(1, hundredths, _classes, min_rows=3),
         "Gaussian Naive Bayes (GaussianNB) with differential privacy", _COUNTS,
     ),
     (
@@ -219,7 +219,7 @@ _LIMITS = {"LinearRegression": 0.1}
 
 #: The relations under which a model's claim is expected to be false: where noise is missing, any; else where that was
 #: certified or read.
-_UNDER: dict[str, tuple[str, ...]] = {
+_RELATIONS_OF: dict[str, tuple[str, ...]] = {
     "LinearRegression": ("replace", "add-remove"),
     "LogisticRegression-norm-100": ("replace", "add-remove"),
     "GaussianNB": ("replace", "add-remove"),
@@ -229,36 +229,36 @@ _UNDER: dict[str, tuple[str, ...]] = {
 
 
 def _models() -> Iterator[LibraryEntry]:
-    for what, model, attributes, options, data, said, finding in _MODELS:
+    for subject, model, attributes, options, data, quotation, finding in _MODELS:
         yield library_entry(
-            what=what,
-            quotation=said,
+            what=subject,
+            quotation=quotation,
             where=f"documentation of diffprivlib.models.{model}",
             strategy=data,
             build=_model(model, attributes, **options),
             # Of one class alone its logistic regression raises: so an exception tells the labels.
-            allowed=_both_classes if what.endswith("both-classes") or model == "LogisticRegression" else None,
-            runs=_RUNS.get(what, LibraryEntry.runs),
-            call_limit=_LIMITS.get(what),
+            allowed=_both_classes if subject.endswith("both-classes") or model == "LogisticRegression" else None,
+            runs=_RUNS.get(subject, LibraryEntry.runs),
+            call_limit=_LIMITS.get(subject),
             finding=finding,
-            false_under=_UNDER.get(what, ()),
+            false_under=_RELATIONS_OF.get(subject, ()),
         )
     yield library_entry(
         what="LogisticRegression-decisions",
         quotation="Logistic Regression (aka logit, MaxEnt) classifier with differential privacy.",
         where="documentation of diffprivlib.models.LogisticRegression",
-        strategy=_rows(1, _signs, _classes, most=3),
+        strategy=_rows(1, _signs, _classes, max_rows=3),
         build=_decisions,
         allowed=_both_classes,
         finding=_INTERCEPT,
         false_under=LibraryEntry.relations,
     )
-    for name, options, said in _FORESTS:
+    for name, options, quotation in _FORESTS:
         yield library_entry(
             what=name,
-            quotation=said,
+            quotation=quotation,
             where=f"documentation of diffprivlib.models.{name}",
-            strategy=_rows(1, hundredths, _classes, least=1),
+            strategy=_rows(1, hundredths, _classes, min_rows=1),
             build=_forest(name, **options),
             runs=_RUNS.get(name, 4000),
             finding=_LABELS,

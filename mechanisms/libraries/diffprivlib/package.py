@@ -20,8 +20,8 @@ LIBRARY = Library(
     needs="scikit-learn<1.6",
 )
 TRACKER = "https://github.com/IBM/differential-privacy-library/issues"
-ONE = Claim(epsilon=1.0)
-library_entry = partial(LibraryEntry, package=LIBRARY, claim=ONE, weakened_by=None)
+UNIT_CLAIM = Claim(epsilon=1.0)
+library_entry = partial(LibraryEntry, package=LIBRARY, claim=UNIT_CLAIM, weakened_by=None)
 NONE_FOUND = "nothing was found in their tracker."
 
 

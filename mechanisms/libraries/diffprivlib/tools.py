@@ -46,13 +46,13 @@ def _has_number(data: Iterable[float]) -> bool:
     return not all(map(math.isnan, data))
 
 
-def _tool(name: str, *more: object, **options: object) -> Callable[[], Mechanism]:
+def _tool(name: str, *arguments: object, **options: object) -> Callable[[], Mechanism]:
     def build() -> Mechanism:
         tool = getattr(LIBRARY.load("diffprivlib.tools"), name)
 
         def mechanism(data: object, rng: np.random.Generator) -> object:
             parts = data if isinstance(data, tuple) else (np.asarray(data),)
-            released = tool(*parts, *more, epsilon=1.0, random_state=random_state(rng), **options)
+            released = tool(*parts, *arguments, epsilon=1.0, random_state=random_state(rng), **options)
             return released[0] if isinstance(released, tuple) else released
 
         return accounted_alone(mechanism)
@@ -222,36 +222,36 @@ _TOOL_FINDINGS: dict[str, tuple[Finding, tuple[str, ...]]] = {
 
 
 def _tools() -> Iterator[LibraryEntry]:
-    for name, more, options, data, said in _TOOLS:
-        finding, under = _TOOL_FINDINGS.get(name, (None, ()))
+    for name, arguments, options, data, quotation in _TOOLS:
+        finding, relations = _TOOL_FINDINGS.get(name, (None, ()))
         yield library_entry(
             what=name,
-            quotation=said,
+            quotation=quotation,
             where=f"documentation of diffprivlib.tools.{name}",
             strategy=data,
             allowed=_has_number if data is _with_missing else None,
-            build=_tool(name, *more, **options),
-            runs=LibraryEntry.runs if "replace" in under else 10_000,
+            build=_tool(name, *arguments, **options),
+            runs=LibraryEntry.runs if "replace" in relations else 10_000,
             finding=finding,
-            false_under=under,
+            false_under=relations,
         )
 
 
 def _options() -> Iterator[LibraryEntry]:
-    of_widths, both = _tool("histogram", bins="auto", range=(0, 1)), LibraryEntry.relations
+    of_widths, all_relations = _tool("histogram", bins="auto", range=(0, 1)), LibraryEntry.relations
     by_column = {name: _tool(name, bounds=(0, 1), axis=0) for name in ("nanmean", "nanvar", "nanstd", "nansum")}
-    for what, build, data, said, finding, relations in (
-        ("histogram-weights", _weighted_histogram, _weighted, _WEIGHT, _WEIGHTS, both),
+    for subject, build, data, quotation, finding, relations in (
+        ("histogram-weights", _weighted_histogram, _weighted, _WEIGHT, _WEIGHTS, all_relations),
         ("histogram-auto", of_widths, _several, _BIN_WIDTHS, _BINS, ("replace",)),
-        ("nanmean-columns", by_column["nanmean"], _columns, _SLICES, _ALL_MISSING, both),
-        ("nanvar-columns", by_column["nanvar"], _columns, _SLICES, _ALL_MISSING, both),
-        ("nanstd-columns", by_column["nanstd"], _columns, _SLICES, _ALL_MISSING, both),
+        ("nanmean-columns", by_column["nanmean"], _columns, _SLICES, _ALL_MISSING, all_relations),
+        ("nanvar-columns", by_column["nanvar"], _columns, _SLICES, _ALL_MISSING, all_relations),
+        ("nanstd-columns", by_column["nanstd"], _columns, _SLICES, _ALL_MISSING, all_relations),
         ("nansum-columns", by_column["nansum"], _columns, _SUMS, None, ("replace",)),
     ):
         yield library_entry(
-            what=what,
-            quotation=said,
-            where=f"documentation of diffprivlib.tools.{what.partition('-')[0]}, of the option",
+            what=subject,
+            quotation=quotation,
+            where=f"documentation of diffprivlib.tools.{subject.partition('-')[0]}, of the option",
             strategy=data,
             build=build,
             runs=10_000,

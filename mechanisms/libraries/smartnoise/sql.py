@@ -35,7 +35,7 @@ def _query(
 
     def build(factor: float) -> Mechanism:
         snsql, pandas = LIBRARY.load(), LIBRARY.load("pandas")
-        columns = [name for name, what in table.items() if isinstance(what, dict)]
+        columns = [name for name, column in table.items() if isinstance(column, dict)]
 
         def mechanism(data: Sequence[tuple[object, ...]], rng: object) -> object:
             frame = pandas.DataFrame(list(data), columns=columns)
@@ -48,11 +48,13 @@ def _query(
     return build
 
 
-def _rows(least: int, *values: int, keys: str = "ab", most: int = 4) -> Strategy:
+def _rows(min_rows: int, *values: int, keys: str = "ab", max_rows: int = 4) -> Strategy:
     """Return the strategy of rows (x, k)."""
 
     def strategy(st: ModuleType) -> object:
-        return st.lists(st.tuples(st.sampled_from(values), st.sampled_from(keys)), min_size=least, max_size=most)
+        return st.lists(
+            st.tuples(st.sampled_from(values), st.sampled_from(keys)), min_size=min_rows, max_size=max_rows
+        )
 
     return strategy
 
@@ -66,18 +68,18 @@ _UNCLAMPED = Finding(
     upstream=f"{TRACKER}/359 asked not to clamp grouping columns and was done; of their sums nothing was found.",
 )
 _CLAMPS = "By default, the system clamps all input data to ensure that it falls within the lower and upper bounds specified for that column."
-_SAID = "Executes a query and returns a recordset that is differentially private."
+_QUOTATION = "Executes a query and returns a recordset that is differentially private."
 _METADATA = "its documentation of metadata; epsilon and delta by PrivateReader.get_privacy_cost"
 _EXECUTE = "documentation of PrivateReader.execute; epsilon and delta by PrivateReader.get_privacy_cost"
-_SOME = _rows(1, -3, 0, 1, 4, 9)
+_NUMBERS = _rows(1, -3, 0, 1, 4, 9)
 #: Name, how it is built, what `get_privacy_cost` says of it rounded up, its data.
 _SOUND: tuple[tuple[str, Callable[[float], Mechanism], Claim, Strategy], ...] = (
-    ("COUNT", _query("SELECT COUNT(*) AS n FROM s.t", _TABLE), Claim(epsilon=1.0, delta=0.015), _SOME),
-    ("SUM", _query("SELECT SUM(x) AS s FROM s.t", _TABLE), Claim(epsilon=1.0, delta=0.0051), _SOME),
-    ("AVG", _query("SELECT AVG(x) AS m FROM s.t", _TABLE), Claim(epsilon=2.0, delta=0.0051), _SOME),
+    ("COUNT", _query("SELECT COUNT(*) AS n FROM s.t", _TABLE), Claim(epsilon=1.0, delta=0.015), _NUMBERS),
+    ("SUM", _query("SELECT SUM(x) AS s FROM s.t", _TABLE), Claim(epsilon=1.0, delta=0.0051), _NUMBERS),
+    ("AVG", _query("SELECT AVG(x) AS m FROM s.t", _TABLE), Claim(epsilon=2.0, delta=0.0051), _NUMBERS),
     (
         "GROUP-BY", _query("SELECT k, COUNT(*) AS n FROM s.t GROUP BY k", _CENSORED), Claim(epsilon=1.0, delta=0.015),
-        _rows(1, 0, keys="abc", most=8),
+        _rows(1, 0, keys="abc", max_rows=8),
     ),
 )  # fmt: skip
 
@@ -87,7 +89,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
             package=LIBRARY,
             what=what,
             claim=claim,
-            quotation=_SAID,
+            quotation=_QUOTATION,
             where=_EXECUTE,
             strategy=data,
             build=build,
@@ -104,7 +106,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         claim=Claim(epsilon=2.0, delta=0.145),
         quotation=_CLAMPS,
         where=_METADATA,
-        strategy=_rows(4, 1, 1000, keys="a", most=6),
+        strategy=_rows(4, 1, 1000, keys="a", max_rows=6),
         build=_query("SELECT x, SUM(x) AS s FROM s.t GROUP BY x", _CENSORED, delta=0.1),
         weakened_by="epsilon",
         relations=("add-remove",),
