@@ -57,8 +57,8 @@ from ..witness import witness
 from . import figures, price_figures, ruler
 from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
-from .first_screen import assumed, first_screen, needed, relation_text
-from .sentences import attack, finding, power
+from .first_screen import assumed, first_screen, needed
+from .sentences import attack, power
 from .terminal import number
 
 #: What the template reads by name.
@@ -196,23 +196,15 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
     left = (claim.get("pair") or {}).get("left")
     shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
     before = ruler.baseline_of(claim)
-    facts = cast(View, shown)
     sides = (INCLUDED, HELD_OUT) if shown["scores"] else ("left", "right")
     traced = trace_lines(shown)
     return {
         **shown,
+        **_sentences(shown),
         "index": index,
         "setting": setting,
         "marks": ruler.row(shown),
         "mark": ruler.mark(shown),
-        "why": reason_words(shown),
-        "why_short": reason_text(shown),
-        "mechanism": is_mechanism(shown),
-        "power": power(shown),
-        "attack_text": attack(shown),
-        "finding": finding(shown),
-        "relation_text": relation_text(facts),
-        "assumed": assumed(facts),
         "unexpected": is_unexpected(shown),
         "baseline": before,
         "change": "" if before is None else f"{lower(shown) - before:+.3g} since the baseline",
@@ -245,6 +237,18 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "half": bool(scores and is_half(shown["design"], scores)),
         "missing": missing_words(shown),
         "remarks": remark_lines(shown),
+    }
+
+
+def _sentences(shown: ClaimRecord) -> View:
+    """Return what a card says of a claim's attack, power and assumptions, and of why it is UNDERPOWERED."""
+    return {
+        "why": reason_words(shown),
+        "why_short": reason_text(shown),
+        "mechanism": is_mechanism(shown),
+        "power": power(shown),
+        "attack_text": attack(shown),
+        "assumed": assumed(cast(View, shown)),
     }
 
 

@@ -445,7 +445,7 @@ def test_what_is_exact_is_said_to_be_of_the_audited_pair(record):
 def test_what_is_caught_at_best_is_said_to_be_laplace_noise(record):
     """What shows in rare outputs alone takes a perfect attack more runs: "a true ε this large" was any."""
     page = render(record)
-    assert "a perfect attack would have caught Laplace noise of a true ε this large" in page
+    assert "a perfect attack would have caught Laplace noise of a true ε of" in page
     assert "the smallest violation by Laplace noise that a perfect attack would have caught" in page
 
 
