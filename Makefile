@@ -75,8 +75,9 @@ mutation: $(READY)
 	@$(BIN)/python benchmarks/robustness/mutation.py
 
 # Folders in which at most 2 % of the assigned names say nothing (`known`, `told`): all of them, once all are so.
-NAMED := audit/assumptions audit/canaries audit/evidence audit/execution audit/play audit/regret audit/statistics audit/traces \
-    learners/bandits learners/conversions learners/probes testing tests/support
+NAMED := audit/assumptions audit/attacks audit/canaries audit/encoding audit/evidence audit/execution audit/pipeline \
+    audit/plans audit/play audit/regret audit/statistics audit/traces audit/verdicts learners/bandits \
+    learners/conversions learners/probes mechanisms testing tests/support
 
 # mypy finds the package by its name, whatever the clone's folder is called, through one link.
 lint: $(READY)

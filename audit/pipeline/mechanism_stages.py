@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +72,6 @@ HOPE, FEW_TRAIN, MOST_SPENT, WORTH_PLAYING, MIN_GUESSES = 0.5, 40_000, 0.5, 0.25
 #: What an event promises of a claim, and of a nat, to be worth more than one that may tell much or nothing.
 NEXT_TO_NOTHING = 0.05
 
-#: What an attack must have won more than those before it, in nats: the best of several is so by luck too.
-LUCK = 1.0
 
 #: A block of runs: the index of its pair, its number, its runs.
 _Block = tuple[int, int, int]
@@ -108,6 +106,9 @@ class MechanismAudit(Audit):
     spent: int = 0  # runs that were spent on finding it
     call_limit: float | None = None  # seconds of a call, while inputs are searched
     score: ScoreFunction | None = None  # a user's attack
+
+    #: By how much an attack must promise more than the best of those before it.
+    min_gain: ClassVar[float] = 0.0
 
     @property
     def target(self) -> Any:
@@ -275,7 +276,7 @@ class MechanismAudit(Audit):
             scores: Callable[[], Floats] = cache(partial(attack.cross_fitted, self.mechanism, pair, seen.train))
             bet = partial(self._bet, seen, attack, scores, best_plain, ranked=ranked)
             predicted_bound, bet_result = bet() if ranked else self.once(f"fit/{index}/{left.size}/{i}", bet)
-            if self.is_better(attack, best, predicted_bound):
+            if predicted_bound > best + self.min_gain:
                 best, event, best_attack = predicted_bound, Event.of_json(bet_result), (seen, attack, scores)
             best_plain = best_plain if seen.bits else best
         by_score = self._by_score(pair, outputs, left)
@@ -336,10 +337,6 @@ class MechanismAudit(Audit):
         if len(encoded.train.columns) == 2 and Preimages.applies(self.mechanism):
             yield encoded, Preimages()
         yield from ((encoded, attack) for attack in attacks_on(encoded.train, thorough=thorough))
-
-    def is_better(self, attack: OutputAttack, best: float, predicted_bound: float) -> bool:
-        """Tell whether an attack promises more than the best of those before it."""
-        return attack.beats(best, predicted_bound)
 
     def outputs_differ(self, choice: Choice, block: int, runs: int) -> bool | None:
         """Return whether any of `runs` paired runs gives another output for the other input.
@@ -413,6 +410,9 @@ class AnytimeMechanism:
 class _Growing(MechanismAudit):
     """An audit whose stakes are to make a gambler against the claim rich."""
 
+    #: In nats that she would have won: the best of several is so by luck too.
+    min_gain = 1.0
+
     def promised(self, evidence: Evidence) -> tuple[Event, float]:
         """Return the event whose guesses grow her wealth fastest, with the best stakes, and what these would win."""
         scores, left = evidence.scores, evidence.left
@@ -421,10 +421,6 @@ class _Growing(MechanismAudit):
         event = sequential.choose_growing_event(scores, p, q, seen=left.size, **claim)
         stakes, gain = sequential.choose_stakes(scores, left, **claim, log_odds=evidence.log_odds)
         return replace(event, stakes=stakes), gain
-
-    def is_better(self, attack: OutputAttack, best: float, predicted_bound: float) -> bool:
-        """Tell whether an attack would have won more than the best of those before it."""
-        return predicted_bound > best + LUCK
 
 
 def _score(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Scored[Sample]:

@@ -249,7 +249,7 @@ class _Choosing:
             return [self._judged(attack, attack_scores) for attack, attack_scores in zip(attacks, scores, strict=True)]
 
         best = recall(f"final/{index}", final)
-        best_attack = _winner(attacks, best)
+        best_attack = _winner(best)
         if best_attack is None:
             return None, NO_EVENT
         return fitted(best_attack), Event.of_json(best[best_attack][1])
@@ -302,10 +302,10 @@ def _scored_block(
     return [scorer.scores(played) for scorer in scorers]
 
 
-def _winner(attacks: Sequence[OutputAttack], bets: Sequence[Sequence[Any]]) -> int | None:
+def _winner(bets: Sequence[Sequence[Any]]) -> int | None:
     """Return the attack whose event promises most, if any does."""
     winner, best = None, -math.inf
-    for i, (attack, (bound, _)) in enumerate(zip(attacks, bets, strict=True)):
-        if attack.beats(best, bound):
+    for i, (bound, _) in enumerate(bets):
+        if bound > best:
             winner, best = i, bound
     return winner

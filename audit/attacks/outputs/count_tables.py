@@ -1,4 +1,4 @@
-"""Tables of counts: of the outcomes of a mechanism, of their projections and patterns."""
+"""Tables of counts: of the outcomes of a mechanism, and of their projections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...encoding.features import Columns, Features, LabelledColumns, Labels
 from ...statistics.coupling import Places
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from ..protocol import log_ratio
-from .learned import SCREENED, OutputAttack, binned_odds, nothing, worth_of
+from .learned import SCREENED, OutputAttack, nothing, worth_of
 from .regressions import Logistic
 
 #: The most possible outcomes of a table of few; how often on average training must show the outcomes of one, if these
@@ -24,8 +24,6 @@ MOST_OUTCOMES, TWICE, REPEATED = 2**16, 2, 16
 #: Outcomes up to which a table is of few, and up to which it may be judged by the runs that it was counted on: each
 #: outcome has many of them, and counts alone are used. Beyond, the regression's prediction is a prior.
 FEW_OUTCOMES, FEWER_OUTCOMES = 256, 24
-#: The most patterns of special values that are told apart: each needs runs of its own to learn from.
-MOST_PATTERNS = 64
 
 
 @dataclass(frozen=True)
@@ -160,44 +158,6 @@ class _Codes:
             is_coded &= (part >= 0) & (part < size)
             keys = keys * size + np.clip(part, 0, size - 1)
         return keys, is_coded
-
-
-@dataclass(frozen=True)
-class Patterns(OutputAttack):
-    """The log ratio of the counts of every pattern of special values, and of the rest's sum in bins within it.
-
-    Sparse vectors are such outputs: which queries were above, and the few numbers that were released.
-    """
-
-    name, log_odds = "table of patterns", True
-
-    @staticmethod
-    def keys(view: Columns) -> NDArray[np.int64]:
-        """Return a number for which columns hold which special value, (runs,); all 0 where there are too many."""
-        return kinds_of(range(len(view.columns)), view)
-
-    @classmethod
-    def is_worth(cls, view: Columns) -> bool:
-        """Tell whether some numbers are special, in patterns that training runs repeat."""
-        step = -(-view.columns.shape[1] // SCREENED)
-        pattern_count = np.unique(cls.keys(view.part(slice(None, None, step)))).size
-        return not view.features.discrete and 2 <= pattern_count <= MOST_PATTERNS
-
-    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
-        """Count."""
-        patterns, places = np.unique(self.keys(train), return_inverse=True)
-        rest, members = train.clean.sum(axis=0), (places == place for place in range(patterns.size))
-        parts = [binned_odds(rest[runs], train.left[runs]) for runs in members]
-
-        def score(view: Columns) -> Floats:
-            keys, rest = self.keys(view), view.clean.sum(axis=0)
-            scores = np.zeros(keys.size)
-            for pattern, odds in zip(patterns, parts, strict=True):
-                runs = keys == pattern
-                scores[runs] = odds(rest[runs])
-            return scores
-
-        return score
 
 
 def kinds_of(group: Sequence[int], view: Columns) -> NDArray[np.int64]:

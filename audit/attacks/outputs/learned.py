@@ -5,7 +5,6 @@ All are fitted before certification, so a poor one costs power and never validit
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,18 +17,13 @@ from scipy import special
 from ....mechanisms.draws import Floats
 from ....mechanisms.numerics import rounded
 from ...encoding.features import Columns, Features, LabelledColumns, Labels, Outputs
-from ...statistics.coupling import reached
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..protocol import Scorer, log_ratio
+from ..protocol import Scorer
 
 #: The most training runs that screening and boosting use.
 SCREENED, BOOSTED = 50_000, 50_000
 #: Numbers of runs that a guess of an outcome's odds may be worth.
 PRIORS = (8.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
-#: Bins of a histogram.
-BINS = 24
-#: The share by which a histogram must promise more than what it is made of.
-COARSE = 0.03
 
 
 def quantiles(values: Floats, bins: int, *, method: Literal["linear", "higher"] = "linear") -> Floats:
@@ -37,13 +31,6 @@ def quantiles(values: Floats, bins: int, *, method: Literal["linear", "higher"] 
     ordered = np.sort(values)  # faster than the partition by so many places that NumPy makes of others
     edges: Floats = np.unique(np.quantile(ordered, np.linspace(0, 1, bins + 1)[1:-1], method=method))
     return edges
-
-
-def binned_odds(values: Floats, left: Labels) -> Callable[[Floats], Floats]:
-    """Return the smoothed log ratio of counts between the quantiles of some values, as a function of others."""
-    edges = quantiles(values, BINS)
-    table = log_ratio(reached(edges, values)[0], left, edges.size + 1, 0.5, 0.5)
-    return lambda values: table[reached(edges, values)[0]]
 
 
 def on_outputs(attack: Scorer[Columns], encoder: Callable[[Outputs], Floats], features: Features) -> Scorer[Outputs]:
@@ -56,8 +43,6 @@ class OutputAttack(ABC):
 
     #: Whether the score estimates the log odds of the left world.
     log_odds: ClassVar[bool] = False
-    #: Whether the score is another attack's in a few steps: where it then promises more, that is mostly luck.
-    coarse: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -73,11 +58,6 @@ class OutputAttack(ABC):
     def needs_other_runs(self) -> bool:
         """Whether it can only be judged by other runs than those that it learned from."""
         return True
-
-    def beats(self, best: float, evidence: float) -> bool:
-        """Tell whether it promises more than the best of the attacks before it."""
-        handicap = COARSE * abs(best) if self.coarse and math.isfinite(best) else 0.0
-        return evidence > best + handicap
 
     def fit(self, mechanism: object, pair: object, train: LabelledColumns) -> Scorer[Columns]:
         """Return the score, fitted on training runs."""
@@ -115,27 +95,6 @@ class SingleFeature(OutputAttack):
         """Learn nothing."""
         feature = train.features.rows[self.index]
         return lambda view: self.sign * rounded(feature(view))
-
-
-@dataclass(frozen=True)
-class Histogram(OutputAttack):
-    """The smoothed log ratio of one feature's counts between its quantiles."""
-
-    coarse = True
-
-    index: int
-    feature: str
-
-    @property
-    def name(self) -> str:
-        """The attack's name in the record."""
-        return f"histogram ({self.feature})"
-
-    def learn(self, train: LabelledColumns) -> Callable[[Columns], Floats]:
-        """Count."""
-        feature = train.features.rows[self.index]
-        odds = binned_odds(feature(train), train.left)
-        return lambda view: odds(feature(view))
 
 
 def worth_of(prior: Floats, places: NDArray[np.int64], left: Labels) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...encoding.features import LabelledColumns
 from .binned_regressions import BinnedRegression
-from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Patterns, Table
+from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Table
 from .interactions import Interacting, interactions
-from .learned import Boosting, Histogram, OutputAttack, SingleFeature
+from .learned import Boosting, OutputAttack, SingleFeature
 from .regressions import Logistic, OnAll, OnColumns, OnFew
 from .screening import screen
 
@@ -39,8 +39,6 @@ def attacks_on(train: LabelledColumns, *, thorough: bool) -> list[OutputAttack]:
     if outcomes.get("all", MOST_OUTCOMES) <= FEW_OUTCOMES:
         return attacks[:1]
     several = train.coupled and len(features.columns) > 1
-    if (thorough or not several) and Patterns.is_worth(train):
-        attacks.append(Patterns())
     if several:
         if len(features.with_specials) > 1:
             attacks.append(BinnedRegression(CURVE_STEP, least=True))
@@ -50,8 +48,6 @@ def attacks_on(train: LabelledColumns, *, thorough: bool) -> list[OutputAttack]:
         attacks += [
             SingleFeature(i, features.names[i], direction) for direction in ((1.0, -1.0) if train.coupled else (sign,))
         ]
-    if thorough and not features.discrete:
-        attacks += [Histogram(i, features.names[i]) for i in list(picked)[:2]]
     if not several and len(features.rows) > 2 and (thorough or "all" not in outcomes):
         separable = train.left.size < SEPARABLE * len(features.rows)
         attacks += [OnAll(), OnFew()] if separable else [Logistic()]
