@@ -185,9 +185,25 @@ def with_settings(target: Any, values: Mapping[str, object]) -> Any:
         raise unknown(
             f"{target_name} takes no parameter", unsettable[0], settable, f"it takes {', '.join(settable) or 'none'}"
         )
-    result = update_wrapper(partial(target, **values), target)
+    names = [parameter.name for parameter in parameters]
+    precedes = "rng" in names and any(name in names[: names.index("rng")] for name in values)
+    call = partial(_called_by_name, target, dict(values)) if precedes else partial(target, **values)
+    result = update_wrapper(call, target)
     del result.__wrapped__  # whose signature has these keywords still
+    if precedes:
+        own = inspect.signature(partial(target, **values)).parameters
+        data, rng = parameters[0], own["rng"].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        rest = [
+            parameter.replace(kind=parameter.KEYWORD_ONLY)
+            for parameter in own.values()
+            if parameter.name not in (data.name, "rng")
+        ]
+        result.__signature__ = inspect.Signature([data, rng, *rest])  # type: ignore[attr-defined]
     return result
+
+
+def _called_by_name(target: Any, values: Mapping[str, object], data: object, rng: object) -> object:
+    return target(data, rng=rng, **values)
 
 
 def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> object:

@@ -134,12 +134,34 @@ class Task(Request):
         from ...mechanisms.weakening import with_parameter, with_settings
 
         self._check_mechanism(target)
-        target = with_settings(target, arguments)
+        written, target = target, with_settings(target, arguments)
+        self._check_call(written, measure, arguments)
         claim = Claim(measure=measure, raising=self.raising or "error")
         self._check_near()
         weakening = self._weakening(partial(with_parameter, target))
         searched = self._searched_inputs()
         return Prepared(self, target, claim, is_mechanism=True, weakening=weakening, searched_inputs=searched)
+
+    def _check_call(self, target: Any, measure: Measure, own: Mapping[str, Any]) -> None:
+        """Raise ValueError for a function that is not called with data and rng, and give the command that calls it."""
+        if not inspect.isfunction(target) or getattr(target, "batched", False):
+            return
+        others = list(inspect.signature(target).parameters.values())[1:]
+        named = {one.name: one for one in others if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+        if len(named) < len(others):
+            return
+        seedless = bool(self.seeding or self.os_random)
+        needed = [name for name, one in named.items() if one.default is one.empty and name not in (*own, "rng")]
+        if "rng" not in named and not seedless:
+            needed = needed[:-1] if len(needed) == 1 else needed  # the only one is the generator, by another name
+        lacks_rng = not seedless and not named.keys() - own.keys()
+        if not needed and not lacks_rng:
+            return
+        lacks = f"needs a value for {' and '.join(needed)}" if needed else "takes no rng"
+        values = {name: measure.level if name in ("epsilon", "eps") else "VALUE" for name in needed}
+        random = seedless or "rng" in named
+        fixed = replace(self, parameters={**self.parameters, **values}, global_random=self.global_random or not random)
+        raise hinted(ValueError(f"{target.__name__} {lacks}"), fixed.command())
 
     def _prepare_elsewhere(self) -> Prepared:
         """Build a mechanism that another Python plays."""

@@ -3,10 +3,13 @@
 import inspect
 import json
 import re
+import shlex
 
 import pytest
 from click.testing import CliRunner
 
+from overclaim.audit.plans.tasks import Task
+from overclaim.mechanisms.measures.approximate import ApproxDP
 from overclaim.mechanisms.weakening import with_settings
 from overclaim.reports.command_line.cli import main
 
@@ -103,3 +106,42 @@ def test_the_relation_is_told_in_words(folder, relation, left, right, words):
     assert done.exit_code in (0, 3), done.output
     record = json.loads(done.stdout)
     assert (record["neighbours"], record["relation"]) == (relation or "replace", words)
+
+
+CALLS = """
+import numpy as np
+
+def seedless(data):
+    return len(data) + np.random.laplace()
+
+def ordered(data, epsilon, rng):
+    return len(data) + rng.laplace(scale=1 / epsilon)
+
+def named(data, generator):
+    return len(data) + generator.laplace()
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "lacks", "added"),
+    [("seedless", "takes no rng", "--global-random"), ("ordered", "needs a value for epsilon", "--set epsilon=2")],
+)
+def test_what_a_function_is_called_with_is_told_with_the_whole_command(tmp_path, monkeypatch, target, lacks, added):
+    """The command that is printed is one that works."""
+    (tmp_path / "calls.py").write_text(CALLS)
+    monkeypatch.chdir(tmp_path)
+    words = ["check", f"calls.py:{target}", "--epsilon", "2", "--runs", "400", "--left", "[1]", "--right", "[]"]
+    refused = CliRunner().invoke(main, words)
+    assert refused.exit_code == 2
+    assert f"{target} {lacks}" in refused.stderr
+    hint = refused.stderr.partition("hint:")[2].strip()
+    assert added in hint
+    again = CliRunner().invoke(main, [*shlex.split(hint)[1:], "--power", "off", "--jobs", "1"])
+    assert "calls.py" in again.stdout
+    assert again.exit_code in (0, 3)
+
+
+def test_a_generator_of_another_name_is_one():
+    space = {}
+    exec(CALLS, space)
+    Task(target="calls.py:named", epsilon=1.0)._check_call(space["named"], ApproxDP(1.0), {})

@@ -202,5 +202,5 @@ def test_bad_input_is_one_line(folder, words, message):
 def test_a_mechanism_without_a_generator_is_told_of_the_way_out(folder):
     (folder / "alone.py").write_text("import random\n\ndef alone(data):\n    return data + random.random()\n")
     pair = ["--left", "1", "--right", "0", "--runs", "200"]
-    refused(check("alone.py:alone", *pair), "alone cannot be called as mechanism(data, rng)", "--os-random", code=4)
+    refused(check("alone.py:alone", *pair), "alone takes no rng", "--global-random", code=2)
     assert check("alone.py:alone", *pair, "--os-random").exit_code in (0, 1, 3)
