@@ -142,7 +142,7 @@ def imported(folders):
     [
         (
             ("audit", "learners", "mechanisms", "reports", "testing"),
-            ("dependencies", "accounting", "cluster", "figures"),
+            ("dependencies", "accounting", "cluster", "evidence", "figures"),
         ),
         (("tests", "docs"), ("dependencies", "cluster", "docs", "dev")),
         (("examples",), ("dependencies", "adapters", "trainings")),

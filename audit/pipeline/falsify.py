@@ -178,12 +178,8 @@ def falsify(
         begin(DELAY)
     if canaries is not None:
         refuse(target, "training", all_inputs)
-        options: dict[str, Any] = {
-            "canaries": canaries,
-            "trainings": trainings,
-            "global_random": randomness["global_random"],
-        }
-        options["power"] = tested
+        options: dict[str, Any] = {"canaries": canaries, "trainings": trainings, "power": tested}
+        options["global_random"] = randomness["global_random"]
         return audit_training(cast(Training, target), claim, budget, execution, **options)
     return audited(target, claim, budget, execution, all_inputs)
 

@@ -26,7 +26,7 @@ with atheris.instrument_imports(include=["overclaim", "tomllib", "json"]):
     from overclaim.audit.plans.tasks import Task
     from overclaim.learners.catalogue.entries import entries
     from overclaim.mechanisms.one_shot.zoo import zoo
-    from overclaim.reports.command_line import cli
+    from overclaim.reports.command_line import cli, task_options
     from overclaim.reports.command_line.console import Failure, clear_errors
     from overclaim.reports.formats import evidence, junit, markdown, sarif
     from overclaim.reports.record import read_record, to_text
@@ -59,7 +59,7 @@ def pair(path: Path) -> None:
     """Read a pair for the learner that the first byte names."""
     text = path.read_bytes()
     path.write_bytes(text[1:])
-    Task(target=LEARNERS[text[0] % len(LEARNERS)] if text else "", pair=cli._read_pair(path)).prepare()
+    Task(target=LEARNERS[text[0] % len(LEARNERS)] if text else "", pair=task_options._read_pair(path)).prepare()
 
 
 def parameter(path: Path) -> None:

@@ -46,6 +46,8 @@ from .trace_command import trace
 
 if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
+    from ...audit.record_types import RunRecord
+    from .comparing import Gate
 
 
 #: What `init` writes, and the hook and the action read.
@@ -249,12 +251,8 @@ def run(
     _check_source(plan_file, catalogue=catalogue, libraries=libraries, seed=seed)
     plan_file = _plan_file(plan_file, ours=catalogue or libraries)
     plan = _plan(plan_file, seed, libraries=libraries, blind_spots=blind_spots)
-    gate = None
-    if baseline_file is not None and base is not None:
-        from .comparing import Gate
-
-        gate = Gate.of(baseline_file, base, plan)
-        plan = gate.fresh(plan)
+    gate = None if base is None else _gate(baseline_file, base, plan)
+    plan = plan if gate is None else gate.fresh(plan)
     check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file}, ignored=True)
     folder = out.absolute()  # a target may leave the current one
     with owned(out):
@@ -272,6 +270,14 @@ def run(
     else:
         say(run_lines(record, files=files, verbose=verbose, quiet=quiet), styled=True)
     return status_of(record).code
+
+
+def _gate(baseline_file: Path | None, base: RunRecord, plan: Plan) -> Gate:
+    """Return the comparison with a baseline: what it loads is loaded where there is one."""
+    from .comparing import Gate
+
+    assert baseline_file is not None
+    return Gate.of(baseline_file, base, plan)
 
 
 def _check_source(plan_file: Path | None, *, catalogue: bool, libraries: bool, seed: int | None) -> None:

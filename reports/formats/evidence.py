@@ -126,7 +126,7 @@ def render(record: RunRecord) -> str:
     try:
         import yaml
     except ModuleNotFoundError:
-        raise hinted(ValueError("--evidence needs PyYAML"), "pip install pyyaml") from None
+        raise hinted(ValueError("--evidence needs PyYAML"), "pip install 'overclaim[evidence]'") from None
     head = f"# yaml-language-server: $schema={schema_address('evidence', VERSION)}\n"
     return head + str(yaml.safe_dump(visible(evidence(record)), sort_keys=False, allow_unicode=True, width=120))
 

@@ -1,6 +1,7 @@
 """Evidence for registers: what was claimed, tested and not, by a schema, and under the registry's own names."""
 
 import json
+import sys
 
 import pytest
 import yaml
@@ -82,3 +83,13 @@ def test_every_schema_has_an_address_of_its_own_and_is_valid():
     assert len(set(addresses)) == 3
     for schema in schemas():
         Draft202012Validator.check_schema(schema)
+
+
+def test_without_pyyaml_it_says_what_to_install(record, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    file = tmp_path / "record.json"
+    file.write_text(to_text(record), encoding="utf-8")
+    done = CliRunner().invoke(main, ["report", str(file), "--evidence", str(tmp_path / "evidence.yaml")])
+    assert done.exit_code == 2
+    assert "--evidence needs PyYAML" in done.output
+    assert "pip install 'overclaim[evidence]'" in done.output
