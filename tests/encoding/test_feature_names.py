@@ -73,7 +73,7 @@ def test_the_attack_says_which_feature_it_looks_at():
     result = falsify_mechanism(Third(), Claim(epsilon=1.0), left=2, right=0, runs=20_000)
     assert result.attack == "single feature (column 3)"
     models = attacks_on(_view(), thorough=True)
-    assert {"single feature (sum)", "histogram (sum)"} <= {model.name for model in models}
+    assert "single feature (sum)" in {model.name for model in models}
 
 
 def _view():

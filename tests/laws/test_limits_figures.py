@@ -32,8 +32,8 @@ def test_htinf_without_noise():
 
     assert all(bare(6**0.5, 8, t) == {0.0: 0.0, 0.01: 0.0} for t in range(1, 9))
     assert [t for t in range(1, 10) if bare(6**0.5, 9, t)[0.0] > 0] == [8]
-    assert "the same in both worlds up to T = 8" in PAGE
-    assert f"at T = 9 epsilon is {bare(6**0.5, 9, 8)[0.0]:.2f} where the worlds differ there" in PAGE
+    assert "the same on both inputs up to T = 8" in PAGE
+    assert f"at T = 9 epsilon is {bare(6**0.5, 9, 8)[0.0]:.2f} where the inputs differ there" in PAGE
     six, nine = bare(7.0, 6), bare(7.0, 9)
     assert f"{six[0.0]:.2f} at T = 6 and {nine[0.0]:.2f} at T = 9, and {nine[0.01]:.2f} at delta = 0.01" in PAGE
 

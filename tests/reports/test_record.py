@@ -128,7 +128,7 @@ def test_a_record_with_too_little_is_no_baseline(tmp_path):
 def test_a_fault_of_ours_is_no_bad_input(tmp_path, monkeypatch):
     """What the schema lets pass must render: where it does not, the fault is ours, and is to be seen."""
     (tmp_path / "record.json").write_text('{"schema": 1, "claims": []}')
-    monkeypatch.setattr("overclaim.reports.formats.markdown.markdown", lambda record: {}["planted"])
+    monkeypatch.setattr("overclaim.reports.formats.markdown.render", lambda record: {}["planted"])
     refused(
         overclaim("report", tmp_path / "record.json", "--markdown", tmp_path / "x.md"),
         "internal error, a fault of overclaim: KeyError: 'planted'",

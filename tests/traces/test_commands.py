@@ -373,7 +373,7 @@ def test_a_trace_is_of_the_attributes_that_are_audited(own_words):
 
 
 def test_a_mechanism_of_the_data_alone_is_told_how_it_is_traced(own_words):
-    assert "--os-random" in run("trace", *own_words("alone"), code=4)
+    assert "--global-random" in run("trace", *own_words("alone"), code=2)
     assert "alone draws no noise in a way that is watched" in run("trace", *own_words("alone"), "--os-random", code=3)
 
 
