@@ -273,7 +273,7 @@ def test_a_bare_environment_and_an_awkward_path_are_enough(tmp_path):
     done = subprocess.run(words, cwd=place, env=bare, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
-    assert "1 falsified" in done.stdout
+    assert "1 claim: falsified" in done.stdout
     assert "<svg" in (place / "out" / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "no home").is_file()
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 from ...errors import exclude, hinted, must_be_one_of, shown, takes_no
 from ...learners.checks import check_game
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, loss_range
-from ...mechanisms.global_random import FRESH_SEEDS
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
@@ -170,7 +169,11 @@ class Request:
     @property
     def seeding(self) -> bool | str:
         """Whether global generators draw from the run's own, or "fresh seeds" where its own seeds do too."""
-        return FRESH_SEEDS if self.reseed else self.global_random
+        if not self.reseed:
+            return self.global_random
+        from ...mechanisms.global_random import FRESH_SEEDS  # a file of scores needs none of it
+
+        return FRESH_SEEDS
 
     @property
     def _stated(self) -> Measure | None:

@@ -344,7 +344,7 @@ def test_a_run_on_own_code_needs_no_stderr(tmp_path):
     shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", "1"]
     done = subprocess.run([*shell, "--no-blind-spots"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=False)
     assert done.returncode == OK
-    assert "1 survived" in done.stdout
+    assert "1 claim: survived" in done.stdout
 
 
 ENDLESS = """
