@@ -19,15 +19,13 @@ from ...errors import hinted
 from ..reading import (
     bound_words,
     counted_words,
-    is_mechanism,
     legible,
     measure_of,
     reason_words,
-    relation_words,
     verdict_of,
 )
 from ..sanitise import visible
-from .first_screen import limits
+from .first_screen import limits, relation_text
 
 VERSION = 1
 #: What no finite audit of outputs shows, whatever its verdict.
@@ -157,30 +155,19 @@ def _claim(claim: ClaimRecord) -> ClaimEvidence:
         "target": claim["name"],
         "source": str(claim.get("claimed_in") or claim.get("source") or ""),
         "claimed": claimed_words(measure),
-        "neighbours": _neighbours(claim),
+        "neighbours": relation_text(claim),
         "tested": tested,
         "command": str(claim.get("replay") or ""),
         "registry": {
             "dp_variant": {"variant_name": _variant(measure)},
             "privacy_loss": {
-                "privacy_unit_details": _neighbours(claim),
+                "privacy_unit_details": relation_text(claim),
                 "privacy_parameters": {name: levels[name] for name in _PARAMETERS if name in levels},
                 "privacy_parameters_details": claimed_words(measure),
             },
             "implementation": {"justification": _justification(claim, tested)},
         },
     }
-
-
-def _neighbours(claim: ClaimRecord) -> str:
-    """Return which worlds are neighbours, whether that is the usual or not."""
-    if claim.get("scores"):
-        return "one canary is in the training data, or not"
-    if words := relation_words(claim):
-        return words
-    if is_mechanism(claim):
-        return "the two inputs that are given" if claim.get("pair_given") else f"{claim['neighbours']} neighbours"
-    return "one round's loss is replaced"
 
 
 def _variant(measure: MeasureJson) -> str:

@@ -109,7 +109,7 @@ def _protected(record: LegibleRecord, claims: Sequence[View]) -> str:
     return f"{said}: {relations}" if (said := record.get("protects")) else relations
 
 
-def relation_text(claim: View) -> str:
+def relation_text(claim: Mapping[str, Any]) -> str:
     """Return what differs between neighbours, in words."""
     record = cast(ClaimRecord, claim)
     if claim["scores"]:

@@ -12,10 +12,10 @@ from ...audit.record_types import ClaimRecord, LegibleRecord, RunRecord
 from ...audit.statistics.measure_words import claimed_words
 from ...audit.verdicts.blind_spot import factor_words
 from ...errors import hinted
-from ..formats.first_screen import called
+from ..formats.first_screen import called, relation_text
 from ..formats.html import environment, shown_claim
 from ..identity import mark
-from ..reading import bound_words, legible, measure_of, relation_words, verdict_of
+from ..reading import bound_words, legible, measure_of, verdict_of
 from ..record import write_atomically
 from ..sanitise import json_text
 from .badge import badge_of
@@ -101,7 +101,7 @@ def _row(audit: Audit) -> dict[str, Any]:
         "claimed": claimed_words(measure_of(claim)),
         "found": bound_words(claim),
         "power": factor_words(claim.get("blind_spot")),
-        "relation": relation_words(claim),
+        "relation": relation_text(card),
         "source": claim.get("source") or "",
         "created": audit.created[:10],
         "overclaim": record.get("overclaim", ""),
