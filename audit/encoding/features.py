@@ -167,7 +167,7 @@ class LabelledColumns(Columns):
         return LabelledColumns(self.features, self.columns[:, runs], self.left[runs])
 
     def thinned(self, max_runs: int) -> LabelledColumns:
-        """Return every so many-th run, at most `max_runs` of them; coupled runs stay together."""
+        """Return runs at even distances, at most `max_runs` of them; coupled runs stay together."""
         return self.every(-(-self.left.size // max_runs))
 
     def every(self, step: int, offset: int = 0) -> LabelledColumns:

@@ -47,7 +47,7 @@ class FileReads:
         return {path: digest for path, digest in self.hashes.items() if digest is not None}
 
     def changed(self) -> list[str]:
-        """Return the files that changed after they were opened; those that the run itself changed count no more."""
+        """Return the files that others changed after they were opened; forget those that the run itself changed."""
         edited = changed(self.compared())
         self.hashes |= dict.fromkeys(self.updated & set(edited))
         return [path for path in edited if path not in self.updated]

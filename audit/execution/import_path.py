@@ -21,7 +21,7 @@ _STUBS = "OVERCLAIM_STUBS"
 
 
 def let_be_missing(modules: Sequence[str]) -> None:
-    """Let modules that a target does not need be missing, in this process and in those that it starts.
+    """Let imports of missing modules succeed, in this process and in those that it starts.
 
     Raises
     ------

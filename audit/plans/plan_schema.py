@@ -80,7 +80,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # bits = true                  # the attack reads the low-order bits of floating-point outputs
 # attributes = ["coef_"]       # of a fitted model that it returns: these are the output; or "fitted", or "all"
 # global_random = true         # it draws from np.random, random or unseeded generators; of learners too
-# reseed = true                # the same, with fresh seeds in place of those that it sets itself
+# reseed = true                # the same, and each seed that the target sets itself differs from run to run
 # os_random = true             # its randomness cannot be seeded: nothing is played twice, no counts are replayed;
 #                              # of learners too
 # raising = "outcome"          # an exception is an outcome like any other; of learners too

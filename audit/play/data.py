@@ -253,7 +253,7 @@ def key_of(data: object) -> str:
 def shown(form: object, digits: int | None = None) -> str:
     """Return a record's form of data as a reader would write it: arrays as lists, frames by their columns.
 
-    Long numbers are rounded to so many digits; without `digits` none is.
+    Long numbers are rounded to `digits` digits; where that is None, no number is rounded.
     """
 
     def text(part: object) -> str:

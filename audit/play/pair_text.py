@@ -65,7 +65,7 @@ def cut_beside(left: str, right: str, max_letters: int = MAX_LETTERS) -> tuple[s
 
 
 def _cut(text: str, start: int, max_letters: int) -> str:
-    """Return `max_letters` of a text from a place on, with dots for what is left out."""
+    """Return at most `max_letters` letters of a text, from `start` on; dots stand for the rest."""
     text = f"...{text[start:]}" if start else text
     return text if len(text) <= max_letters else f"{text[: max_letters - 3]}..."
 

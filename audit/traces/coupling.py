@@ -235,7 +235,7 @@ class _Process:
         self.connection, self.end = connection, end
 
     def answer(self, seconds: float | None = None) -> Any:
-        """Return the answer of the process, or the reason why none came in so many seconds."""
+        """Return the answer of the process, or the reason why none came in time."""
         try:
             return self.connection.recv() if self.connection.poll(seconds) else "it takes too long"
         except (OSError, EOFError):

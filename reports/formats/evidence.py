@@ -171,7 +171,7 @@ def _claim(claim: ClaimRecord) -> ClaimEvidence:
 
 
 def _variant(measure: MeasureJson) -> str:
-    """Return the registry's name of what a claim is stated in; Custom for those that it does not have."""
+    """Return the registry's name of a claim's measure; Custom where it has none."""
     kind = measure.get("kind") or "approximate"
     if kind == "approximate":
         return "Approximate DP" if measure.get("delta") else "Pure DP"
