@@ -46,6 +46,7 @@ from .trace_command import trace
 
 if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
+    from ...audit.record_types import RunRecord
     from .comparing import Gate
 
 
@@ -238,6 +239,7 @@ def run(
     """
     from ...audit.execution.workers import cores
     from ...audit.plans.lock import owned
+    from ..baseline import read_baseline
     from ..formats.html import render
     from ..formats.run_lines import run_lines
     from ..record import to_text, write_atomically
@@ -245,10 +247,11 @@ def run(
     check_levels(verbose=verbose, quiet=quiet)
     if resume and restart:
         raise exclude("--resume", "--restart", "one goes on with an interrupted run, the other removes it")
+    base = None if baseline_file is None else read_baseline(baseline_file)
     _check_source(plan_file, catalogue=catalogue, libraries=libraries, seed=seed)
     plan_file = _plan_file(plan_file, ours=catalogue or libraries)
     plan = _plan(plan_file, seed, libraries=libraries, blind_spots=blind_spots)
-    gate = _gate(baseline_file, plan)
+    gate = None if base is None else _gate(baseline_file, base, plan)
     plan = plan if gate is None else gate.fresh(plan)
     check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file}, ignored=True)
     folder = out.absolute()  # a target may leave the current one
@@ -269,14 +272,12 @@ def run(
     return status_of(record).code
 
 
-def _gate(baseline_file: Path | None, plan: Plan) -> Gate | None:
-    """Return the comparison with a baseline, which loads what audits do; None without one."""
-    if baseline_file is None:
-        return None
-    from ..baseline import read_baseline
+def _gate(baseline_file: Path | None, base: RunRecord, plan: Plan) -> Gate:
+    """Return the comparison with a baseline: what it loads is loaded where there is one."""
     from .comparing import Gate
 
-    return Gate.of(baseline_file, read_baseline(baseline_file), plan)
+    assert baseline_file is not None
+    return Gate.of(baseline_file, base, plan)
 
 
 def _check_source(plan_file: Path | None, *, catalogue: bool, libraries: bool, seed: int | None) -> None:
