@@ -36,7 +36,7 @@ from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, pla
 from ..search.exact_search import expected_bound, worst_of
 from ..search.influential_rounds import influential_pairs
 from ..search.led_pairs import led_pairs
-from ..search.pair_search import LEAST, Trial, climb
+from ..search.pair_search import MIN_RUNS, Trial, climb
 from ..spaces.families import unlike
 from ..spaces.pair_space import PairSpace
 from ..statistics import sequential
@@ -140,14 +140,15 @@ class LearnerAudit(Audit):
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
             draws = Draws(self.budget.seed, Stage.SEARCH, part=_LOOK_PART)
             influential, hidden, looked = influential_pairs(
-                self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs), together=learns
+                self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs), with_hidden=learns
             )
             last = [*([] if hidden is None else [hidden]), *led_pairs(self, space, options)]
             options = unlike([*options, *influential, *last])
             keys = [option.key for option in options]
             awaited = [keys.index(pair.key) for pair in unlike(last)]
-        climbing: Any = {"space": space, "each": LEAST_TRAINED if learns else LEAST, "seed": self.budget.seed}
-        pair, index, climbing_runs = climb(options, self.trial(), runs - looked, awaited=awaited, **climbing)
+        min_runs = LEAST_TRAINED if learns else MIN_RUNS
+        climbing: Any = {"space": space, "runs_per_pair": min_runs, "seed": self.budget.seed, "awaited": awaited}
+        pair, index, climbing_runs = climb(options, self.trial(), runs - looked, **climbing)
         if not self._pair_differs(pair, index):  # runs rank pairs on which nothing is seen by chance
             index = next((i for i, pair in enumerate(options) if self._pair_differs(pair, i)), index)
             pair = options[index] if index < len(options) else pair

@@ -235,7 +235,7 @@ class MechanismAudit(Audit):
                 ):
                     samples[j].append(sample)
                 seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
-                thorough = last > 1 and heat.kept == 1
+                thorough = last > 1 and heat.n_kept == 1
                 return float(self.fit(options[i], i, seen, thorough=thorough, ranked=True)[1])
 
             return [self.once(f"worth/{i}/{len(planned[i])}", partial(worth, i)) for i in alive]

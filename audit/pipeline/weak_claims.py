@@ -178,11 +178,11 @@ class _Choosing:
             self._pay(pilot, alive, draws, before)
             racing = [i for i in alive if i in promising]
             raced = partial(self._race, [promising[i] for i in racing], pilot.index, draws)
-            worths = dict(zip(racing, recall(f"race/{heat.kept}", raced), strict=True))
+            worths = dict(zip(racing, recall(f"race/{heat.n_kept}", raced), strict=True))
             before = draws
             return [worths.get(i, -math.inf) for i in alive]
 
-        alive = race(range(n_pairs), halving(n_pairs, runs, least=N_FINALISTS) or [Heat(runs, n_pairs)], judge)
+        alive = race(range(n_pairs), halving(n_pairs, runs, min_entrants=N_FINALISTS) or [Heat(runs, n_pairs)], judge)
         promising = {i: self._scorer(lessons[i], bets[i][1]) for i in alive if bets[i][1]}
         heats = [Heat(self._share(share, max_runs), n_kept) for share, max_runs, n_kept in RACE if len(alive) > n_kept]
         alive = race(alive, heats, judge_afresh)

@@ -220,7 +220,7 @@ class Task(Request):
         with suppress(ValueError):  # said where they are read
             sequences = [as_sequence(side) for side in self.inputs().values()]
             searched = self._searched_inputs()
-            sequences += [] if searched is None else examples_of(searched, self.budget.seed, few=True)
+            sequences += [] if searched is None else examples_of(searched, self.budget.seed, first_only=True)
             return arms_told(sequences[0]) if sequences else None
         return None
 

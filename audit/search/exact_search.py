@@ -32,7 +32,7 @@ PLANNED, STANDARD_ERRORS = 200_000, 2.33
 #: Cells of the grid while searching: epsilon is off by less than 1e-3.
 CELLS = COARSE // 2
 #: Exact values computed in one search, fewer where each is a sum over many sequences.
-MOST_EXACT, FEWEST_EXACT, SEQUENCES = 240, 40, 2**14
+MAX_EXACT, MIN_EXACT, SEQUENCES = 240, 40, 2**14
 #: An improvement of an exact epsilon that counts.
 STEP = 1e-4
 
@@ -50,12 +50,12 @@ def expected_bound(p: Floats, q: Floats, delta: float, runs: int) -> float:
     """
     best = 0.0
     # Events towards either world, in its own runs; and guesses both ways, in all runs.
-    both = np.maximum(p, q) / 2, np.minimum(p, q) / 2
-    for one, other, n in ((p, q, runs / 2), (q, p, runs / 2), (*both, runs)):
+    guesses = np.maximum(p, q) / 2, np.minimum(p, q) / 2
+    for numerator, denominator, n in ((p, q, runs / 2), (q, p, runs / 2), (*guesses, runs)):
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.nan_to_num(np.log(one) - np.log(other), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            ratio = np.nan_to_num(np.log(numerator) - np.log(denominator), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
         order = np.argsort(-ratio, kind="stable")
-        mass, false = np.cumsum(one[order]), np.cumsum(other[order])
+        mass, false = np.cumsum(numerator[order]), np.cumsum(denominator[order])
         low = mass - STANDARD_ERRORS * np.sqrt(mass / n) - delta
         high = false + STANDARD_ERRORS * np.sqrt(false / n) + STANDARD_ERRORS**2 / n
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -77,18 +77,18 @@ class _Oracle:
     delta: float
     runs: int
     left: int
-    known: dict[str, float | None] = field(default_factory=dict)
+    promises: dict[str, float | None] = field(default_factory=dict)
 
     def __call__(self, pair: Pair) -> float | None:
         """Return what a pair promises, rounded; None where no exact method covers it, or the budget is spent."""
         key = pair.key
-        if key not in self.known:
+        if key not in self.promises:
             if self.left <= 0:
                 return None
             epsilon = self._compute(pair)
-            self.known[key] = None if epsilon is None else float(rounded(epsilon))
+            self.promises[key] = None if epsilon is None else float(rounded(epsilon))
             self.left -= epsilon is not None
-        return self.known[key]
+        return self.promises[key]
 
     def _compute(self, pair: Pair) -> float | None:
         view = self.claim.view
@@ -128,7 +128,7 @@ def find_exactly(
     """
     batch = batch_of(learner)
     sequences = learner.arms ** decisions(rounds, batch)  # more than any float holds over long horizons
-    budget = max(FEWEST_EXACT, min(MOST_EXACT, SEQUENCES // max(sequences, 1)))
+    budget = max(MIN_EXACT, min(MAX_EXACT, SEQUENCES // max(sequences, 1)))
     oracle = _Oracle(learner, claim, max(claim.delta, RANKING_DELTA), runs, budget)
     first = first_round(alphabet, rounds, batch)
     worst = oracle.best(first)
@@ -139,10 +139,10 @@ def find_exactly(
     groups = [values[i : i + flat] for i in range(0, len(values), flat)]
     if rounds == 1 or all(max(group) - min(group) < STEP for group in groups):
         return worst[0]  # what the other rounds hold changes nothing
-    later = [*freezing(learner, alphabet, rounds)] if has_noiseless_law(learner) else []
+    candidates = [*freezing(learner, alphabet, rounds)] if has_noiseless_law(learner) else []
     for t0 in range(batch, rounds - 1, batch):
-        later += [moved(worst[0], t0, before) for before in alphabet.patterns]
-    worst = oracle.best([worst[0], *later]) or worst
+        candidates += [moved(worst[0], t0, before) for before in alphabet.patterns]
+    worst = oracle.best([worst[0], *candidates]) or worst
     return _ascend(oracle, alphabet, claim, *worst)
 
 
@@ -152,10 +152,10 @@ def _ascend(oracle: _Oracle, alphabet: Alphabet, claim: Claim, pair: Pair, value
     while grew and oracle.left > 0:
         grew = False
         for t in (*range(pair.t0, pair.rounds), *range(pair.t0)):
-            for changed in changes(pair, t, alphabet, claim):
-                new = oracle(changed)
+            for variant in changes(pair, t, alphabet, claim):
+                new = oracle(variant)
                 if new is not None and new > value + STEP:
-                    pair, value, grew = changed, new, True
+                    pair, value, grew = variant, new, True
     return pair
 
 

@@ -19,7 +19,7 @@ from ..play.transcripts import play_rounds
 from ..spaces.loss_choices import Alphabet
 
 #: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.
-MOST_RUNS, FEWEST_RUNS, MOST_NUMBERS = 1000, 25, 4_000_000
+MAX_RUNS, MIN_RUNS, MAX_NUMBERS = 1000, 25, 4_000_000
 #: Up to so many rounds this is not needed: only the first one's loss can be told by a later action.
 SHORT = 2
 #: The probability that some round of a learner whose actions depend on no loss seems influential.
@@ -31,7 +31,7 @@ FEW_ROUNDS = 128
 
 
 def influential_pairs(
-    learner: Learner, alphabet: Alphabet, rounds: int, draws: Draws, budget: int, *, together: bool = False
+    learner: Learner, alphabet: Alphabet, rounds: int, draws: Draws, budget: int, *, with_hidden: bool = False
 ) -> tuple[list[Pair], Pair | None, int]:
     """Return pairs that differ in rounds that later actions tell of, one that none tells of alone, and the runs spent.
 
@@ -47,40 +47,40 @@ def influential_pairs(
         Of these runs alone.
     budget : int
         Runs at most. Where it is small, for few rounds, or for convex losses none is played.
-    together : bool
+    with_hidden : bool
         Whether to look for a round that arms tell together, two or all, and none tells alone. The few runs that a pair
         has at first do not show that.
     """
-    alone = alphabet.alone if learner.feedback == "full" else ()
-    extremes, batch = (*alphabet.differing[:EXTREMES], *alone), batch_of(learner)
-    most = min(budget, MOST_RUNS, MOST_NUMBERS // (rounds * learner.arms))
-    if most < FEWEST_RUNS * len(extremes):
+    single_entries = alphabet.single_entries if learner.feedback == "full" else ()
+    extremes, batch = (*alphabet.differing[:EXTREMES], *single_entries), batch_of(learner)
+    max_runs = min(budget, MAX_RUNS, MAX_NUMBERS // (rounds * learner.arms))
+    if max_runs < MIN_RUNS * len(extremes):
         extremes = extremes[:EXTREMES]
-    runs = most // len(extremes)
-    if runs < FEWEST_RUNS or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
+    runs = max_runs // len(extremes)
+    if runs < MIN_RUNS or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
         return [], None, 0
     influential, hidden = [], []
     for losses in extremes:
         coins, seen = _play(learner, losses, rounds, draws, runs)
         dependence = _dependence(coins, seen)
-        least = -ndtri(LUCK / (2 * len(coins) * seen.shape[0] * seen.shape[1]))
+        threshold = -ndtri(LUCK / (2 * len(coins) * seen.shape[0] * seen.shape[1]))
         order = np.argsort(dependence, kind="stable").tolist()
-        strengths = {batch * (t // batch): float(dependence[t]) for t in order if dependence[t] > least}
+        strengths = {batch * (t // batch): float(dependence[t]) for t in order if dependence[t] > threshold}
         influential += [(strength, t0, losses) for t0, strength in strengths.items()]
-        if together and seen.dtype == np.bool_ and rounds <= FEW_ROUNDS:
-            dependence = _together(coins, seen, batch)
-            least = -ndtri(LUCK / (2 * len(coins) * rounds**2))
+        if with_hidden and seen.dtype == np.bool_ and rounds <= FEW_ROUNDS:
+            dependence = _joint_dependence(coins, seen, batch)
+            threshold = -ndtri(LUCK / (2 * len(coins) * rounds**2))
             t0 = int(dependence.argmax())
-            if dependence[t0] > least and batch * (t0 // batch) not in strengths:
+            if dependence[t0] > threshold and batch * (t0 // batch) not in strengths:
                 hidden.append((float(dependence[t0]), batch * (t0 // batch), losses))
-    influential.sort(key=lambda one: -one[0])
-    same = alphabet.patterns[0]
+    influential.sort(key=lambda strength_and_losses: -strength_and_losses[0])
+    pattern = alphabet.patterns[0]
 
-    def pair(t0: int, both: tuple[Loss, Loss]) -> Pair:
-        return alphabet.pair(rounds, t0, batch, both, alphabet.others_in_batch[0], same, same)
+    def pair(t0: int, sides: tuple[Loss, Loss]) -> Pair:
+        return alphabet.pair(rounds, t0, batch, sides, alphabet.others_in_batch[0], pattern, pattern)
 
-    pairs = [*(pair(t0, both) for _, t0, both in influential[:PAIRS]), *(pair(0, both) for both in alone)]
-    strongest = max(hidden, key=lambda one: one[0], default=None)
+    pairs = [*(pair(t0, sides) for _, t0, sides in influential[:PAIRS]), *(pair(0, sides) for sides in single_entries)]
+    strongest = max(hidden, key=lambda strength_and_losses: strength_and_losses[0], default=None)
     return pairs, None if strongest is None else pair(*strongest[1:]), runs * len(extremes)
 
 
@@ -96,8 +96,8 @@ def _play(
     features: list[NDArray[Any]] = []
 
     def see(t: int, played: Actions) -> None:
-        shown = np.arange(learner.arms)[:, None] == played if played.ndim == 1 else played
-        features.append(shown)
+        feature = np.arange(learner.arms)[:, None] == played if played.ndim == 1 else played
+        features.append(feature)
 
     def feed(t: int, played: Actions) -> Floats:
         return np.where(coins[t] > 0, *(feedback(loss, played, learner.feedback) for loss in losses))
@@ -118,16 +118,16 @@ def _dependence(coins: Floats, seen: NDArray[Any]) -> Floats:
     """Return by how many standard errors some later feature depends on each coin, at most, (coins,)."""
     runs = coins.shape[1]
     scaled = _standard(seen)
-    later = np.arange(seen.shape[0]) > np.arange(len(coins))[:, None]
+    is_later = np.arange(seen.shape[0]) > np.arange(len(coins))[:, None]
     strongest = np.zeros(len(coins))
     for feature in range(seen.shape[1]):  # one at a time: all of them are as large as rounds times rounds
         score = coins @ scaled[:, feature].T
         np.abs(score, out=score)
-        strongest = np.maximum(strongest, score.max(axis=1, initial=0.0, where=later))
+        strongest = np.maximum(strongest, score.max(axis=1, initial=0.0, where=is_later))
     return rounded(strongest / np.sqrt(runs))
 
 
-def _together(coins: Floats, seen: NDArray[np.bool_], batch: int) -> Floats:
+def _joint_dependence(coins: Floats, seen: NDArray[np.bool_], batch: int) -> Floats:
     """Return by how many standard errors two arms together, or the sum of all, depend on each coin, at most, (coins,).
 
     Of two arms it is looked at whether they are the same, and whether both are of the first half of the arms. The

@@ -21,11 +21,11 @@ from ..encoding.places import scalars
 from ..spaces.candidates import Candidate, Space
 
 #: The most traces, and how many runs of the audit there are for each: a trace takes as long as some dozens of runs.
-MOST_TRACES, RUNS_OF_A_TRACE = 500, 40
+MAX_TRACES, RUNS_OF_A_TRACE = 500, 40
 #: The fewest traces, where an audit has runs for a search at all: as many as the pairs that a search begins with.
-FEWEST_TRACES = 48
+MIN_TRACES = 48
 #: The most rounds that all traces play: each takes time in proportion to its rounds.
-MOST_ROUNDS = 4096
+MAX_ROUNDS = 4096
 #: How many pairs a search changes next, and how many it proposes.
 PARENTS, LEADS = 8, 4
 #: Pairs without a trace before it is taken that there is none.
@@ -33,11 +33,11 @@ UNTRACED = 4
 #: Runs in which a decision must flip: one that noise takes part in flips in some alone.
 FLIPS = 4
 #: Of the runs of an audit, the share that is played to find decisions, and the most pairs of data sets between which.
-DECISIONS, BETWEEN = 0.05, 24
+DECISIONS, MAX_BISECTED = 0.05, 24
 #: A number jumps where it moves by so much more than on other steps of the way: the first, the last, those beside it.
-UNUSUAL, BESIDE = 4.0, 4
+UNUSUAL, PROBES = 4.0, 4
 #: Leading bits of how far a number moves: beyond them processors differ.
-SAME = 30
+LEADING_BITS = 30
 
 #: From a pair to what it costs, None where no trace tells.
 CostOf = Callable[[Candidate], float | None]
@@ -46,7 +46,7 @@ Answer = Callable[[object, int], object]
 
 
 def dearest(
-    space: Space, first: Sequence[Candidate], cost_of: CostOf, rng: np.random.Generator, most: int
+    space: Space, first: Sequence[Candidate], cost_of: CostOf, rng: np.random.Generator, max_traces: int
 ) -> list[Candidate]:
     """Return the pairs that cost most, the dearest first and of equals the simplest; none where nothing is traced.
 
@@ -55,38 +55,38 @@ def dearest(
 
     Parameters
     ----------
-    most : int
+    max_traces : int
         Traces.
     """
-    known: dict[str, tuple[float, Candidate]] = {}
-    waiting = list(first[: max(1, most // 3)])
-    for traced in range(most):
-        if waiting:
-            candidate = waiting.pop(0)
+    priced: dict[str, tuple[float, Candidate]] = {}
+    queue = list(first[: max(1, max_traces // 3)])
+    for traced in range(max_traces):
+        if queue:
+            candidate = queue.pop(0)
         else:
-            parents = sorted(known.values(), key=lambda one: -one[0])[:PARENTS]
-            changed = space.changed(parents[int(rng.integers(len(parents)))][1], rng) if parents else None
-            if changed is None:
+            parents = sorted(priced.values(), key=lambda cost_and_pair: -cost_and_pair[0])[:PARENTS]
+            variant = space.changed(parents[int(rng.integers(len(parents)))][1], rng) if parents else None
+            if variant is None:
                 break
-            candidate = changed
-        if candidate.key in known:
+            candidate = variant
+        if candidate.key in priced:
             continue
         cost = cost_of(candidate)
         if cost is not None:
-            known[candidate.key] = cost, candidate
-        if not known and traced + 1 >= UNTRACED:
+            priced[candidate.key] = cost, candidate
+        if not priced and traced + 1 >= UNTRACED:
             return []
         if cost == math.inf:
             break
     simplest: dict[float, Candidate] = {}
-    for cost, candidate in known.values():
+    for cost, candidate in priced.values():
         best = simplest.get(cost)
         if cost > 0 and (best is None or candidate.cost < best.cost):
             simplest[cost] = candidate
     return [simplest[cost] for cost in sorted(simplest, reverse=True)[:LEADS]]
 
 
-def beside_jumps(space: Space, answer: Answer, rng: np.random.Generator, most: int) -> list[Candidate]:
+def beside_jumps(space: Space, answer: Answer, rng: np.random.Generator, max_calls: int) -> list[Candidate]:
     """Return neighbours between which outputs jump in every run: bisected between data that are unlike.
 
     A decision flips, or a number moves by more than on other steps of the same way: a threshold, or a type that ends.
@@ -94,44 +94,44 @@ def beside_jumps(space: Space, answer: Answer, rng: np.random.Generator, most: i
 
     Parameters
     ----------
-    most : int
+    max_calls : int
         Calls of the target.
     """
     poles, calls = space.poles(rng), 0
 
-    def told(data: object, run: int) -> _Told:
+    def look(data: object, run: int) -> _Output:
         nonlocal calls
         calls += 1
-        return _Told.of(answer(data, run))
+        return _Output.of(answer(data, run))
 
-    said = [told(data, 0) for data in poles[: max(0, most // 2)]]
-    apart = {(i, j): said[i].jump(said[j]) for i, j in combinations(range(len(said)), 2)}
-    order = [list(apart)[int(place)] for place in rng.permutation(len(apart))]
-    found: dict[str, Candidate] = {}
-    for i, j in sorted(order, key=lambda both: not apart[both].flips)[:BETWEEN]:
+    outputs = [look(data, 0) for data in poles[: max(0, max_calls // 2)]]
+    gaps = {(i, j): outputs[i].jump(outputs[j]) for i, j in combinations(range(len(outputs)), 2)}
+    order = [list(gaps)[int(place)] for place in rng.permutation(len(gaps))]
+    candidates: dict[str, Candidate] = {}
+    for i, j in sorted(order, key=lambda places: not gaps[places].flips)[:MAX_BISECTED]:
         steps = space.between(poles[i], poles[j])
-        if len(steps) < 2 or not any(apart[i, j]) or calls + math.log2(len(steps)) + 2 * (FLIPS + BESIDE) > most:
+        if len(steps) < 2 or not any(gaps[i, j]) or calls + math.log2(len(steps)) + 2 * (FLIPS + PROBES) > max_calls:
             continue
-        low, high, before, after = 0, len(steps) - 1, said[i], said[j]
+        low, high, before, after = 0, len(steps) - 1, outputs[i], outputs[j]
         while high - low > 1:
             middle = (low + high) // 2
-            between = told(steps[middle], 0)
-            if before.jump(between) < between.jump(after):
-                low, before = middle, between
+            output = look(steps[middle], 0)
+            if before.jump(output) < output.jump(after):
+                low, before = middle, output
             else:
-                high, after = middle, between
-        jumps = [told(steps[low], run).jump(told(steps[high], run)) for run in range(FLIPS)]
+                high, after = middle, output
+        jumps = [look(steps[low], run).jump(look(steps[high], run)) for run in range(FLIPS)]
         if not all(jump.flips for jump in jumps):  # a number moves: is that more than elsewhere?
-            others = {0, low - 1, high, len(steps) - 2} - {-1, low, len(steps) - 1}
-            moved = [told(steps[at], 0).jump(told(steps[at + 1], 0)).moves for at in sorted(others)]
-            if not all(jump.moves > UNUSUAL * max(moved, default=math.inf) for jump in jumps):
+            places = {0, low - 1, high, len(steps) - 2} - {-1, low, len(steps) - 1}
+            moves = [look(steps[place], 0).jump(look(steps[place + 1], 0)).moves for place in sorted(places)]
+            if not all(jump.moves > UNUSUAL * max(moves, default=math.inf) for jump in jumps):
                 continue
         candidate = space.beside(steps[low], steps[high])
         if candidate is not None:
-            found.setdefault(candidate.key, candidate)
-        if len(found) == LEADS:
+            candidates.setdefault(candidate.key, candidate)
+        if len(candidates) == LEADS:
             break
-    return sorted(found.values(), key=lambda one: one.cost)
+    return sorted(candidates.values(), key=lambda pair: pair.cost)
 
 
 class _Jump(NamedTuple):
@@ -142,22 +142,22 @@ class _Jump(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Output:
     """What an output decides, and its numbers."""
 
     decided: str
     numbers: Floats
 
     @classmethod
-    def of(cls, output: object) -> _Told:
+    def of(cls, output: object) -> _Output:
         return cls(discrete(output), np.array([_float(leaf) for _, leaf in scalars(output) if isinstance(leaf, Real)]))
 
-    def jump(self, other: _Told) -> _Jump:
+    def jump(self, other: _Output) -> _Jump:
         moves = 0.0
         if self.numbers.size == other.numbers.size:
             with np.errstate(invalid="ignore", over="ignore"):
-                moved = np.abs(self.numbers - other.numbers)
-            moves = float(significant(moved[np.isfinite(moved)].max(initial=0.0), SAME))
+                distances = np.abs(self.numbers - other.numbers)
+            moves = float(significant(distances[np.isfinite(distances)].max(initial=0.0), LEADING_BITS))
         return _Jump(self.decided != other.decided, moves)
 
 
@@ -230,7 +230,7 @@ def leads(
         Of a run.
     """
     calls = int(DECISIONS * runs)
-    traces = min(MOST_TRACES, max(FEWEST_TRACES, runs // RUNS_OF_A_TRACE), MOST_ROUNDS // rounds)
+    traces = min(MAX_TRACES, max(MIN_TRACES, runs // RUNS_OF_A_TRACE), MAX_ROUNDS // rounds)
     shares: dict[str, float | None] = {}
 
     def share_of(candidate: Candidate) -> float | None:
@@ -239,5 +239,5 @@ def leads(
         return shares[candidate.key]
 
     dear = dearest(space, first, partial(_shown_cost, cost_of, answer, share_of), rng, traces)
-    apart = dearest(space, first, share_of, rng, calls // (2 * FLIPS))
-    return dear, apart, beside_jumps(space, answer, rng, calls)
+    differing = dearest(space, first, share_of, rng, calls // (2 * FLIPS))
+    return dear, differing, beside_jumps(space, answer, rng, calls)

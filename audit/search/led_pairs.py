@@ -23,9 +23,9 @@ from ..traces.one_path import cost_of_one_run
 from .leads import leads, share_decided_otherwise
 
 #: Pairs that leads begin with; and those of each kind that are tried: the dearest, unlike decisions, beside one.
-FIRST, TRIED = 16, (3, 2, 1)
+FIRST, MAX_PAIRS = 16, (3, 2, 1)
 #: Costs that differ by less are the same; shares of few decisions differ so much by luck.
-ROUNDING, MORE = 1e-9, 2.0
+ROUNDING, FLIP_RATIO = 1e-9, 2.0
 #: The part of the key of draws that decisions are found by.
 _PART = 2
 
@@ -43,7 +43,7 @@ def led_pairs(audit: Any, space: PairSpace, standard: Sequence[Pair]) -> list[Pa
         return []
     game = Game(learner.arms, space.rounds, claim.losses, 1.0, contexts=False, publication=claim.view.last)
     levels = [np.asarray(row).tolist() for row in _rows(space)]
-    known = SequencePairs(
+    sequences = SequencePairs(
         lambda data: _fits(game, data),
         game,
         RoundRelation(Relation.parse(claim.neighbours)),
@@ -52,27 +52,27 @@ def led_pairs(audit: Any, space: PairSpace, standard: Sequence[Pair]) -> list[Pa
         exact=loss_set(claim.losses).bounded,
     )
     rng = np.random.default_rng([budget.seed, 4])
-    looked = _Looked(audit)
-    found = leads(
-        known,
-        known.first(FIRST),
-        lambda one: looked.cost(_pair(one)),
-        looked.answer,
+    cache = _Cache(audit)
+    kinds = leads(
+        sequences,
+        sequences.first(FIRST),
+        lambda lead: cache.cost(_pair(lead)),
+        cache.answer,
         rng,
         runs=budget.runs,
         rounds=space.rounds,
     )
-    led = [_pair(one) for few, many in zip(TRIED, found, strict=True) for one in many[:few]]
-    usual = looked.most(standard) if led else None
-    if usual is None:
+    led = [_pair(lead) for n, kind in zip(MAX_PAIRS, kinds, strict=True) for lead in kind[:n]]
+    standard_cost = cache.max_cost(standard) if led else None
+    if standard_cost is None:
         return led
-    flips = max(map(looked.share, standard))
-    costs = [(pair, looked.most([pair]) or 0.0, looked.share(pair)) for pair in led]
-    dearer = usual * (1 + ROUNDING)
-    return [pair for pair, cost, share in costs if share > MORE * flips or (cost > dearer and share >= flips)]
+    flips = max(map(cache.share, standard))
+    costs = [(pair, cache.max_cost([pair]) or 0.0, cache.share(pair)) for pair in led]
+    dearer = standard_cost * (1 + ROUNDING)
+    return [pair for pair, cost, share in costs if share > FLIP_RATIO * flips or (cost > dearer and share >= flips)]
 
 
-class _Looked:
+class _Cache:
     """What a run costs on pairs, and what is answered on sequences: each is looked at once."""
 
     def __init__(self, audit: Any) -> None:
@@ -87,7 +87,7 @@ class _Looked:
             self.costs[pair.key] = cost_of_one_run(audit.learner, pair, audit.claim, seed=audit.budget.seed)
         return self.costs[pair.key]
 
-    def most(self, pairs: Sequence[Pair]) -> float | None:
+    def max_cost(self, pairs: Sequence[Pair]) -> float | None:
         """Return what the dearest of some pairs costs; None where no trace tells."""
         costs = map(self.cost, pairs)
         return max((cost for cost in costs if cost is not None), default=None)
@@ -108,8 +108,8 @@ class _Looked:
 
 def _rows(space: PairSpace) -> list[Any]:
     """Return the extreme losses of a round, and one arm's alone."""
-    alone = [row for both in space.alphabet.alone for row in both]
-    return [*space.alphabet.rows, *alone]
+    single_entries = [row for sides in space.alphabet.single_entries for row in sides]
+    return [*space.alphabet.rows, *single_entries]
 
 
 def _fits(game: Game, data: object) -> bool:

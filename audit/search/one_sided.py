@@ -16,9 +16,9 @@ from ..play.pair_text import beside
 from ..record_types import OneSidedJson, SearchedJson
 
 #: Runs on each side that confirm a pair, at most; the share of all runs that is; and the most pairs that are tried.
-CONFIRMED, SHARE, MOST_TRIED = 1_000, 1 / 20, 4
+MAX_RUNS, SHARE, MAX_TRIED = 1_000, 1 / 20, 4
 #: Letters of an input, and of what was raised.
-_SHOWN = 200
+_MAX_LETTERS = 200
 #: Where the draws of a run on one side begin: no other runs of a search have such a part.
 _PART = 1_000
 
@@ -43,10 +43,10 @@ class OneSided:
     def words(self) -> str:
         """What was seen, on one line."""
         sides = [(self.left, self.left_raised), (self.right, self.right_raised)]
-        (bad, many), (good, _) = sorted(sides, key=lambda side: -side[1])
-        inputs = beside(to_json(bad), to_json(good), _SHOWN)
+        (raising, count), (silent, _) = sorted(sides, key=lambda side: -side[1])
+        inputs = beside(to_json(raising), to_json(silent), _MAX_LETTERS)
         return (
-            f"raised {self.said}, on one of two neighbours alone: in {many:,} of {self.runs:,} runs on {inputs[0]}, "
+            f"raised {self.said}, on one of two neighbours alone: in {count:,} of {self.runs:,} runs on {inputs[0]}, "
             f"in 0 of {self.runs:,} on {inputs[1]}"
         )
 
@@ -56,8 +56,8 @@ class OneSided:
 
     def to_json(self) -> OneSidedJson:
         """Return the record's form."""
-        facts: Any = {**asdict(self), "left": to_json(self.left), "right": to_json(self.right)}
-        return facts  # type: ignore[no-any-return]
+        fields: Any = {**asdict(self), "left": to_json(self.left), "right": to_json(self.right)}
+        return fields  # type: ignore[no-any-return]
 
     @classmethod
     def of_json(cls, data: OneSidedJson | None) -> OneSided | None:
@@ -109,8 +109,8 @@ class Searched:
     def facts(self) -> SearchedJson:
         """Return what a record says of it."""
         counts: SearchedJson = {"tried": self.tried, "refused": self.refused, "slow": self.slow}
-        one: SearchedJson = {} if self.one_sided is None else {"one_sided": self.one_sided.to_json()}
-        return {**counts, "reason": self.reason or None, **one}
+        example: SearchedJson = {} if self.one_sided is None else {"one_sided": self.one_sided.to_json()}
+        return {**counts, "reason": self.reason or None, **example}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Searched:
@@ -121,14 +121,14 @@ class Searched:
 
 
 def one_sided(
-    mechanism: object, pair: DataPair, seed: int, index: int, runs: int, *, again: bool = False
+    mechanism: object, pair: DataPair, seed: int, index: int, runs: int, *, repeat: bool = False
 ) -> OneSided | None:
     """Return how often each side of a pair raises; None where both do or neither, or a call is too slow.
 
     Parameters
     ----------
     index : int
-        Of the pair, the key of its draws; `again` has others.
+        Of the pair, the key of its draws; `repeat` has others.
     runs : int
         On each side; fewer where both raise.
     """
@@ -136,7 +136,7 @@ def one_sided(
     for run in range(runs):
         for side, data in enumerate((pair.left, pair.right)):
             try:
-                outputs_of(mechanism, data, Draws(seed, Stage.SEARCH, index, _PART + 2 * again + side, run), 1)
+                outputs_of(mechanism, data, Draws(seed, Stage.SEARCH, index, _PART + 2 * repeat + side, run), 1)
             except SlowInputError:
                 return None
             except RefusedInputError as error:
@@ -147,7 +147,7 @@ def one_sided(
     return OneSided(pair.left, pair.right, counts[0], counts[1], runs, messages[1]) if any(counts) else None
 
 
-def confirmed(mechanism: object, found: Sequence[tuple[OneSided, int]], seed: int, runs: int) -> OneSided | None:
+def confirmed(mechanism: object, candidates: Sequence[tuple[OneSided, int]], seed: int, runs: int) -> OneSided | None:
     """Return the clearest of the pairs that were found, with their indices, by fresh runs; None where none is one.
 
     Parameters
@@ -155,11 +155,11 @@ def confirmed(mechanism: object, found: Sequence[tuple[OneSided, int]], seed: in
     runs : int
         Of the whole audit.
     """
-    many = max(1, min(CONFIRMED, int(SHARE * runs)))
-    for one, index in sorted(found, key=lambda item: -item[0].rate)[:MOST_TRIED]:
-        again = one_sided(mechanism, DataPair(one.left, one.right), seed, index, many, again=True)
-        if again is not None:
-            return again
+    n_runs = max(1, min(MAX_RUNS, int(SHARE * runs)))
+    for pair, index in sorted(candidates, key=lambda item: -item[0].rate)[:MAX_TRIED]:
+        repeated = one_sided(mechanism, DataPair(pair.left, pair.right), seed, index, n_runs, repeat=True)
+        if repeated is not None:
+            return repeated
     return None
 
 
@@ -169,9 +169,9 @@ def _raised(error: RefusedInputError) -> str:
     while isinstance(cause, LearnerError) and cause.__cause__ is not None:  # a learner's, which names its method
         cause = cause.__cause__
     if isinstance(cause, LearnerError):
-        return str(cause)[:_SHOWN]
+        return str(cause)[:_MAX_LETTERS]
     try:
         first = (str(cause).splitlines() or [""])[0]
     except Exception:
         first = "(its message raises)"
-    return f"{type(cause).__name__}: {first}".removesuffix(": ")[:_SHOWN]
+    return f"{type(cause).__name__}: {first}".removesuffix(": ")[:_MAX_LETTERS]

@@ -26,7 +26,7 @@ LONG = 256
 #: proposals it has as much as they would.
 FAMILIES, PROPOSED = 0.3, 0.4
 #: Proposals, at most and at least; the runs that each gets at least; and the pairs of the final.
-MOST_TRIALS, FEWEST_TRIALS, LEAST, FINALISTS = 100, 4, 60, 4
+MAX_TRIALS, MIN_TRIALS, MIN_RUNS, FINALISTS = 100, 4, 60, 4
 #: From a pair, its index, a number of fresh runs, and how many of its last ones judge it too, to what all of these
 #: promise, and the runs played.
 Trial = Callable[[Pair, int, int, int], tuple[float, int]]
@@ -45,13 +45,13 @@ def candidates(learner: Learner, claim: Claim, *, rounds: int, runs: int = PLANN
     if worst is not None:
         return [worst]
     if rounds > LONG:
-        few = replace(
+        small_alphabet = replace(
             alphabet,
             differing=alphabet.differing[:2],
             patterns=alphabet.patterns[:2],
             others_in_batch=alphabet.others_in_batch[:1],
         )
-        return unlike(first_round(few, rounds, batch_of(learner)))
+        return unlike(first_round(small_alphabet, rounds, batch_of(learner)))
     first = first_round(alphabet, rounds, batch_of(learner))
     return unlike([*first, *later(learner, alphabet, rounds)])
 
@@ -62,7 +62,7 @@ def climb(
     budget: int,
     *,
     space: PairSpace | None = None,
-    each: int = LEAST,
+    runs_per_pair: int = MIN_RUNS,
     seed: int = 0,
     awaited: Sequence[int] = (),
 ) -> tuple[Pair, int, int]:
@@ -84,7 +84,7 @@ def climb(
         Runs in all.
     space : PairSpace, optional
         Where pairs are proposed from. None where the pairs are the user's own: then they only compete.
-    each : int
+    runs_per_pair : int
         Runs for each proposal, at least; they are not used where the budget is too small for a few.
     seed : int
         Of the proposals.
@@ -93,31 +93,31 @@ def climb(
     """
     families = [option for option in enumerate(options) if option[0] not in awaited]
     last = [(index, options[index]) for index in awaited]
-    trials = min(MOST_TRIALS, int(PROPOSED * budget) // each)
-    if space is None or len(options) == 1 or trials < FEWEST_TRIALS:
-        best, spent, _ = raced(families, trial, int((1 - PROPOSED * bool(last)) * budget))
-        (index, pair), used, _ = raced([best, *last], trial, budget - spent)
-        return pair, index, spent + used
-    best, spent, worths = raced(families, trial, int(FAMILIES * budget))
+    trials = min(MAX_TRIALS, int(PROPOSED * budget) // runs_per_pair)
+    if space is None or len(options) == 1 or trials < MIN_TRIALS:
+        best, runs_spent, _ = raced(families, trial, int((1 - PROPOSED * bool(last)) * budget))
+        (index, pair), n_runs, _ = raced([best, *last], trial, budget - runs_spent)
+        return pair, index, runs_spent + n_runs
+    best, runs_spent, promises = raced(families, trial, int(FAMILIES * budget))
     proposals = Proposals(space, seed)
     for index, pair in families:
-        proposals.know(pair, worths[index])
+        proposals.know(pair, promises[index])
     improved: list[tuple[int, Pair]] = []
-    each = int(PROPOSED * budget) // trials
+    runs_per_pair = int(PROPOSED * budget) // trials
     for _ in range(trials):
         proposed = proposals.next()
         if proposed is None:
             break
         index = len(options) + len(improved)
-        worths[index], used = trial(proposed, index, each, 0)
-        proposals.tell(worths[index])
+        promises[index], n_runs = trial(proposed, index, runs_per_pair, 0)
+        proposals.tell(promises[index])
         improved.append((index, proposed))
-        spent += used
-    improved.sort(key=lambda one: -worths[one[0]])
-    (index, pair), used, _ = raced(
-        [best, *last, *improved[: max(1, FINALISTS - 1 - len(last))]], trial, budget - spent
+        runs_spent += n_runs
+    improved.sort(key=lambda index_and_pair: -promises[index_and_pair[0]])
+    (index, pair), n_runs, _ = raced(
+        [best, *last, *improved[: max(1, FINALISTS - 1 - len(last))]], trial, budget - runs_spent
     )
-    return pair, index, spent + used
+    return pair, index, runs_spent + n_runs
 
 
 def raced(
@@ -128,15 +128,15 @@ def raced(
     All runs that a pair has had in it judge the pair: those of the last stage alone are the fewer, the more pairs
     there were. No run from before it does: who comes from many proposals was the luckiest on these.
     """
-    spent, before, worths = 0, 0, dict[int, float]()
+    runs_spent, before, promises = 0, 0, dict[int, float]()
 
-    def judge(alive: Sequence[tuple[int, Pair]], heat: Heat) -> list[float]:
-        nonlocal spent, before
-        each = max(10, heat.runs // len(alive))
-        for index, pair in alive:
-            worths[index], used = trial(pair, index, each, before)
-            spent += used
-        before += each
-        return [worths[index] for index, _ in alive]
+    def judge(survivors: Sequence[tuple[int, Pair]], heat: Heat) -> list[float]:
+        nonlocal runs_spent, before
+        runs_per_pair = max(10, heat.runs // len(survivors))
+        for index, pair in survivors:
+            promises[index], n_runs = trial(pair, index, runs_per_pair, before)
+            runs_spent += n_runs
+        before += runs_per_pair
+        return [promises[index] for index, _ in survivors]
 
-    return race(entrants, halving(len(entrants), budget), judge)[0], spent, worths
+    return race(entrants, halving(len(entrants), budget), judge)[0], runs_spent, promises

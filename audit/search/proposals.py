@@ -20,7 +20,7 @@ CANDIDATES = 100
 #: Successive points without a new pair after which the space counts as exhausted.
 PATIENCE = 20
 #: What tells the known pairs apart on coordinates with an order: see `Proposals`.
-APART = 1e-6
+TIE_BREAK = 1e-6
 
 
 class Proposals:
@@ -50,18 +50,18 @@ class Proposals:
             for name, size in space.sizes.items()
         }
 
-    def know(self, pair: Pair, worth: float) -> None:
+    def know(self, pair: Pair, promise: float) -> None:
         """Take notice of a pair that was tried without having been proposed, once."""
         from optuna.trial import create_trial
 
         if pair.key in self.values:
             return
         point = self.space.point(pair)
-        self.values[pair.key] = worth
+        self.values[pair.key] = promise
         if point is not None:
-            apart = APART * len(self.values)
-            params = {name: at + apart if name in ORDERED else at for name, at in point.items()}
-            self.study.add_trial(create_trial(params=params, distributions=self.coordinates, value=worth))
+            offset = TIE_BREAK * len(self.values)
+            params = {name: x + offset if name in ORDERED else x for name, x in point.items()}
+            self.study.add_trial(create_trial(params=params, distributions=self.coordinates, value=promise))
 
     def next(self) -> Pair | None:
         """Return a pair that is not known yet; None where the estimator has no other idea."""
@@ -79,14 +79,14 @@ class Proposals:
     def _point(self, params: dict[str, float]) -> dict[str, int]:
         """Return the point whose place a trial's numbers lie in; the upper end of the range is the last one's."""
         sizes = self.space.sizes
-        return {name: min(math.floor(at + 0.5), sizes[name] - 1) for name, at in params.items()}
+        return {name: min(math.floor(x + 0.5), sizes[name] - 1) for name, x in params.items()}
 
-    def tell(self, worth: float) -> None:
+    def tell(self, promise: float) -> None:
         """Say what the last proposal promises."""
         assert self.asked is not None
         trial, key = self.asked
-        self.values[key] = worth
-        self.study.tell(trial, worth)
+        self.values[key] = promise
+        self.study.tell(trial, promise)
 
 
 @contextmanager

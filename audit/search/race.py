@@ -17,26 +17,26 @@ class Heat:
     ----------
     runs : int
         Of all entrants together.
-    kept : int
+    n_kept : int
         How many entrants go on.
     """
 
     runs: int
-    kept: int
+    n_kept: int
 
 
-def halving(entrants: int, runs: int, *, least: int = 1, last: int = 1) -> list[Heat]:
-    """Return heats that halve the entrants down to `least`, of equally many runs; the last has `last` times as many.
+def halving(entrants: int, runs: int, *, min_entrants: int = 1, last: int = 1) -> list[Heat]:
+    """Return heats that halve the entrants down to `min_entrants`, of equal runs; the last has `last` times as many.
 
     This is successive halving (Karnin, Koren & Somekh 2013).
     """
-    kept = []
-    while entrants > least:
-        kept.append(entrants := max(least, entrants // 2))
-    if not kept:
+    sizes = []
+    while entrants > min_entrants:
+        sizes.append(entrants := max(min_entrants, entrants // 2))
+    if not sizes:
         return []
-    part = runs // (len(kept) - 1 + last)
-    return [Heat(part * (last if number == len(kept) else 1), many) for number, many in enumerate(kept, start=1)]
+    part = runs // (len(sizes) - 1 + last)
+    return [Heat(part * (last if number == len(sizes) else 1), n_kept) for number, n_kept in enumerate(sizes, start=1)]
 
 
 def race(
@@ -51,9 +51,9 @@ def race(
     judge : callable
         From the entrants of a heat and the heat to what each promises; it plays the runs.
     """
-    alive = list(entrants)
+    survivors = list(entrants)
     for heat in heats:
-        worths = judge(alive, heat)
-        ranked = sorted(range(len(alive)), key=lambda place: -worths[place])
-        alive = [alive[place] for place in ranked[: heat.kept]]
-    return alive
+        promises = judge(survivors, heat)
+        ranked = sorted(range(len(survivors)), key=lambda place: -promises[place])
+        survivors = [survivors[place] for place in ranked[: heat.n_kept]]
+    return survivors

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 #: Data sets that a strategy is asked for.
-DRAWN = 200
+DATA_SETS = 200
 #: Attempts to make one more pair that is new, before the search takes it that there is none.
-TRIES = 30
+MAX_ATTEMPTS = 30
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def cheaper(candidates: Iterable[Candidate | None], than: Candidate) -> Iterator
 
 def another(make: Callable[[], Candidate | None], known_keys: Container[str]) -> Candidate | None:
     """Return a pair whose key is not known, where one of some tries makes it."""
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         candidate = make()
         if candidate is not None and candidate.key not in known_keys:
             return candidate
@@ -147,5 +147,5 @@ class Drawn(Space):
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs that were drawn."""
-        by_cost = sorted(self.first(DRAWN), key=lambda other: other.cost)
+        by_cost = sorted(self.first(DATA_SETS), key=lambda other: other.cost)
         yield from (other for other in by_cost if other.cost < candidate.cost)

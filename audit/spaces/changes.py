@@ -41,7 +41,7 @@ class Changes:
             ranges_of(to_json(data), self.ranges)
 
     def pair(
-        self, data: object, index: int, rng: np.random.Generator, draw: Callable[[], Any], *, still: bool = False
+        self, data: object, index: int, rng: np.random.Generator, draw: Callable[[], Any], *, fixed: bool = False
     ) -> tuple[object, object]:
         """Return a data set, this one or one like it, and a neighbour of it: see `Drawing`.
 
@@ -52,7 +52,7 @@ class Changes:
         RelationError
             Where the relation cannot apply to such data.
         """
-        return self.relation.neighbours(records_of(data), rng, Drawing(index, draw, still, self.min_size, self.ranges))
+        return self.relation.neighbours(records_of(data), rng, Drawing(index, draw, fixed, self.min_size, self.ranges))
 
 
 def check_near(relation: Relation, left: object, right: object) -> None:

@@ -19,12 +19,12 @@ def first_round(alphabet: Alphabet, rounds: int, batch: int) -> list[Pair]:
     The first round's loss reaches the most nodes of a tree and the most later updates. For a learner that holds an arm
     for `batch` rounds, the rest of the first batch has losses of its own.
     """
-    held = alphabet.others_in_batch if batch > 1 else alphabet.others_in_batch[:1]
+    batch_losses = alphabet.others_in_batch if batch > 1 else alphabet.others_in_batch[:1]
     suffixes = alphabet.patterns if rounds > 1 else alphabet.patterns[:1]
     return [
         alphabet.pair(rounds, 0, batch, differing, in_batch, suffix, suffix)
         for differing in alphabet.differing
-        for in_batch in held
+        for in_batch in batch_losses
         for suffix in suffixes
     ]
 

@@ -83,8 +83,8 @@ def of_plan(value: object) -> object:
     """
     if isinstance(value, dict) and FILE_TAG in value:
         if len(value) > 1:
-            beside = next(name for name in value if name != FILE_TAG)
-            raise ValueError(f"{FILE_TAG!r} names a file and stands alone, got {beside!r} beside it")
+            other_key = next(name for name in value if name != FILE_TAG)
+            raise ValueError(f"{FILE_TAG!r} names a file and stands alone, got {other_key!r} beside it")
         return InputFile(Path(str(value[FILE_TAG])))
     if isinstance(value, str) and names_a_file(value) and Path(value).is_file():
         return InputFile(Path(value))

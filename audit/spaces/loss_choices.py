@@ -33,7 +33,7 @@ class Alphabet:
         Every loss of the patterns, and more that only a search over single rounds tries.
     box : bool
         Whether single entries of a loss vector may be changed too.
-    alone : tuple of (left, right)
+    single_entries : tuple of (left, right)
         Neighbours that differ in one entry. Those of `differing` hide from who is told all losses what depends on
         whether some are equal, or on the parity of their sum.
     """
@@ -43,7 +43,7 @@ class Alphabet:
     others_in_batch: tuple[Choice, ...]
     rows: tuple[Choice, ...]
     box: bool = False
-    alone: tuple[tuple[Loss, Loss], ...] = ()
+    single_entries: tuple[tuple[Loss, Loss], ...] = ()
 
     def pair(
         self,
@@ -73,8 +73,8 @@ class Alphabet:
 def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
     """Return the extreme vectors of a loss set: all coordinates high, low or between, contrasts, and one alone."""
     low, high, contrast, single = extremes(claim, arms)
-    ones, other = np.ones(arms), high + low - contrast
-    constants = [high * ones, low * ones, (high + low) / 2 * ones]
+    unit, other = np.ones(arms), high + low - contrast
+    constants = [high * unit, low * unit, (high + low) / 2 * unit]
     box = loss_set(claim.losses).box
     return Alphabet(
         differing=tuple(differing_losses(claim, arms)),
@@ -82,7 +82,7 @@ def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
         others_in_batch=tuple(constants[:2]),
         rows=(*constants, contrast, other),
         box=box,
-        alone=((single, low * ones),) if box and claim.neighbours == "replace" else (),
+        single_entries=((single, low * unit),) if box and claim.neighbours == "replace" else (),
     )
 
 
@@ -95,12 +95,12 @@ def alphabet_of(learner: Learner, claim: Claim) -> Alphabet:
 
 def _convex_alphabet(extreme: ExtremeLosses, arms: int, claim: Claim) -> Alphabet:
     """Return a learner's extreme losses as an alphabet."""
-    flat, (up, down) = extreme.flat, extreme.opposed[0]
-    rows: list[Choice] = [flat, *(loss for both in extreme.opposed for loss in both), *extreme.adaptive]
-    patterns: list[Pattern] = [(down, up), (up, down), (down, down), (up, up), (flat, flat)]
+    flat, (rise, fall) = extreme.flat, extreme.opposed[0]
+    rows: list[Choice] = [flat, *(loss for sides in extreme.opposed for loss in sides), *extreme.adaptive]
+    patterns: list[Pattern] = [(fall, rise), (rise, fall), (fall, fall), (rise, rise), (flat, flat)]
     patterns += [(loss, loss) for loss in extreme.adaptive]
     differing: tuple[tuple[Loss, Loss], ...] = extreme.opposed
     if claim.neighbours == "zero-out":
         nothing = Linear(slope=(0.0,) * arms)
-        differing = tuple((loss, nothing) for both in extreme.opposed for loss in both)
-    return Alphabet(differing, tuple(patterns), (flat, up), tuple(rows))
+        differing = tuple((loss, nothing) for sides in extreme.opposed for loss in sides)
+    return Alphabet(differing, tuple(patterns), (flat, rise), tuple(rows))

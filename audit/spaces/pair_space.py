@@ -104,15 +104,15 @@ class PairSpace:
         choices = {
             "differing": [all(map(same_loss, losses, differing)) for losses in self.alphabet.differing],
             "others in batch": [
-                all(same_loss(held, loss) for loss in other_losses) for held in self.alphabet.others_in_batch
+                all(same_loss(choice, loss) for loss in other_losses) for choice in self.alphabet.others_in_batch
             ],
         }
-        held = np.array([[same_loss(two[t % 2], loss) for t, loss in enumerate(pair.left)] for two in self.holds])
-        choices["before"] = [bool(row[:begin].all()) for row in held]
+        matches = np.array([[same_loss(two[t % 2], loss) for t, loss in enumerate(pair.left)] for two in self.holds])
+        choices["before"] = [bool(row[:begin].all()) for row in matches]
         stretches: list[tuple[int, int]] = []  # where each begins, and what it holds
         start = end
         while start < self.rounds:
-            reach = [int(np.argmin([*row[start:], False])) for row in held]
+            reach = [int(np.argmin([*row[start:], False])) for row in matches]
             stretches.append((start, int(np.argmax(reach))))
             if not max(reach) or start % self.batch:
                 return None
@@ -120,13 +120,13 @@ class PairSpace:
         if len(stretches) > 3 or pair.t0 != begin or not all(map(any, choices.values())):
             return None
         while stretches and len(stretches) < 3:
-            ends = [*(at for at, _ in stretches[1:]), self.rounds]
+            ends = [*(first_batch for first_batch, _ in stretches[1:]), self.rounds]
             longest = max(range(len(stretches)), key=lambda i: ends[i] - stretches[i][0])
             middle = -(-(stretches[longest][0] + ends[longest]) // (2 * self.batch))
             stretches.insert(longest + 1, (self.batch * middle, stretches[longest][1]))
         coordinates = {"place": place} | {name: those.index(True) for name, those in choices.items()}
-        for name, (at, what) in zip(STRETCHES[1:], stretches, strict=False):
-            coordinates |= {name: what, f"{name} from": at // self.batch}
+        for name, (first_batch, pattern) in zip(STRETCHES[1:], stretches, strict=False):
+            coordinates |= {name: pattern, f"{name} from": first_batch // self.batch}
         return {name: coordinates.get(name, 0) for name in self.sizes}
 
 
@@ -164,9 +164,9 @@ def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pa
                 yield from put(row, row)
                 continue
             for side in (0, 1):
-                both = [worlds[0][t].copy(), worlds[1][t].copy()]
-                both[side][arm] = value
-                yield from put(*both)
+                rows = [worlds[0][t].copy(), worlds[1][t].copy()]
+                rows[side][arm] = value
+                yield from put(*rows)
 
 
 def moved(pair: Pair, t0: int, before: tuple[object, object]) -> Pair:

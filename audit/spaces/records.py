@@ -194,9 +194,9 @@ class _Frame(Records):
         return self.data.iloc[[index]]
 
     def take(self, indices: Sequence[int]) -> object:
-        taken = self.data.iloc[list(indices)]
+        frame = self.data.iloc[list(indices)]
         is_labelled = not self.data.index.equals(import_pandas().RangeIndex(self.size))
-        return taken if is_labelled and taken.index.is_unique else taken.reset_index(drop=True)
+        return frame if is_labelled and frame.index.is_unique else frame.reset_index(drop=True)
 
     def put(self, index: int, record: object) -> object:
         pandas = import_pandas()

@@ -21,7 +21,7 @@ from ...mechanisms.relations import Relation, RelationError
 from ...mechanisms.relations.paths import path_between
 from ...mechanisms.relations.records import UnfitError
 from ..play.data import key_of, shown, to_json
-from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
+from .candidates import DATA_SETS, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, all_equal, by_length, corners, extremes, plain_record
 from .mutations import DataStats, Mutator
@@ -30,14 +30,14 @@ from .records import Records, features_of, records_of, user_of, with_feature
 from .simple_values import DIGITS, with_simpler_values
 
 #: Data sets of equal records, and others, between which decisions are looked for.
-CONSTANT, OTHERS = 8, 4
+EQUAL_SETS, MIXED_SETS = 8, 4
 #: The most different records of the drawn data sets that are kept.
 MAX_POOL = 600
 #: The share of the first pairs in which all other records are copies of one extreme record.
 P_FILLED = 0.3
 #: The share of the first pairs in which one feature of all records but the one that differs is the same, and how often
 #: that is a plain one, as zeros are: what other records hold cancels or outweighs what one record changes.
-SPARSE, PLAIN = 0.4, 0.7
+SPARSE, PLAIN_SHARE = 0.4, 0.7
 #: The share of the first pairs whose data is changed by mutations, beside those that are drawn as they are or sparse.
 MUTATED = 1 / 3
 
@@ -65,7 +65,7 @@ class Related(Space):
 
     def __init__(self, neighbours: Neighbours, seed: int) -> None:
         self.neighbours, self.relation, self.seed = neighbours, neighbours.relation, seed
-        data_sets, large = draw(neighbours.strategy, DRAWN, seed), large_integers(neighbours.strategy)
+        data_sets, large = draw(neighbours.strategy, DATA_SETS, seed), large_integers(neighbours.strategy)
         data_sets += large if type(data_sets[0]) is int else []
         self.bases = list({key_of(data): data for data in data_sets if neighbours.allows(data)}.values())
         if not self.bases:
@@ -130,7 +130,7 @@ class Related(Space):
         candidate = self._pair_at(base, rng)
         if candidate is not None and rng.random() < P_FILLED:
             candidate = (
-                self._others_alike(candidate, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or candidate
+                self._others_alike(candidate, self._extreme(rng), rng, equal=bool(rng.random() < 0.5)) or candidate
             )
         if candidate is None or not self._adds_or_removes or rng.random() < 0.5:
             return candidate
@@ -146,7 +146,7 @@ class Related(Space):
             return None
         same_size = self.neighbours.records_of(base).size == size
         try:
-            return self._pair_where_any(base, rng, index if same_size else None, record, still=True)
+            return self._pair_where_any(base, rng, index if same_size else None, record, fixed=True)
         except LearnerError:
             if self.stats.exact:
                 raise
@@ -156,7 +156,7 @@ class Related(Space):
         """Return a pair on this data with a feature in which all records are alike, but for the one that differs."""
         if not isinstance(self.relation, Relation) or not self.pool:
             return None
-        filler = self.plain[int(rng.integers(len(self.plain)))] if rng.random() < PLAIN else self._extreme(rng)
+        filler = self.plain[int(rng.integers(len(self.plain)))] if rng.random() < PLAIN_SHARE else self._extreme(rng)
         try:
             base = all_alike(base, filler, rng)
         except (UnfitError, IndexError):
@@ -188,18 +188,18 @@ class Related(Space):
         index: int | None = None,
         record: object = ...,
         *,
-        still: bool = False,
+        fixed: bool = False,
     ) -> Candidate | None:
         """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
         records = self.neighbours.records_of(base)
         index = int(rng.integers(records.size)) if index is None and records.size else index or 0
         flipped = bool(rng.random() < 0.5)
         if not isinstance(self.relation, Relation):
-            return self._pair(base, self._related(base, rng, still), index, ..., flipped)
+            return self._pair(base, self._related(base, rng, fixed), index, ..., flipped)
         if not records.size:
             return None
         if not self.relation.single:
-            return self._of_relation(base, index, rng, flipped, record, still=still)
+            return self._of_relation(base, index, rng, flipped, record, fixed=fixed)
         if self._adds_or_removes:
             if record is not ...:  # another record comes and goes
                 try:
@@ -234,24 +234,24 @@ class Related(Space):
         return isinstance(self.relation, Relation) and self.relation.single and self.relation.removes
 
     def _of_relation(
-        self, base: object, index: int, rng: np.random.Generator, flipped: bool, record: object, *, still: bool
+        self, base: object, index: int, rng: np.random.Generator, flipped: bool, record: object, *, fixed: bool
     ) -> Candidate | None:
         """Return a pair by a relation of several records, of users, of zeros or of distances."""
         draw = partial(self._record, rng) if record is ... or not self.pool else lambda: record
         try:
-            base, other = self.neighbours.changes.pair(base, index, rng, draw, still=still)
+            base, other = self.neighbours.changes.pair(base, index, rng, draw, fixed=fixed)
         except UnfitError:
             return None
         return self._pair(base, other, index, ..., flipped) if self._fits(base) else None
 
-    def _related(self, base: object, rng: np.random.Generator, still: bool) -> object:
+    def _related(self, base: object, rng: np.random.Generator, fixed: bool) -> object:
         """Return a neighbour that a function names, of mutated data often the first; `...` where it names none.
 
         The first lacks the first user, whom mutations put there.
         """
         neighbours = self.neighbours.neighbours_of(base)
         neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours
-        takes_first = still and rng.random() < 0.5
+        takes_first = fixed and rng.random() < 0.5
         return neighbours[0 if takes_first else int(rng.integers(len(neighbours)))] if neighbours else ...
 
     def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Candidate | None:
@@ -285,12 +285,12 @@ class Related(Space):
             return self._cut(candidate, records, kept_places, rng)
         if turn in (4, 5):  # all others like the one that differs, as in data of one class, or like an extreme one
             filler = records.record(candidate.index) if turn == 4 else self._extreme(rng)
-            return self._others_alike(candidate, filler, rng, whole=bool(rng.random() < 0.7))
+            return self._others_alike(candidate, filler, rng, equal=bool(rng.random() < 0.7))
         new_places = [i for i in range(records.size) if i != candidate.index and rng.random() < 0.5]
         return self._replaced(candidate, {i: self._record(rng) for i in new_places}, rng)
 
     def _others_alike(
-        self, candidate: Candidate, record: object, rng: np.random.Generator, *, whole: bool
+        self, candidate: Candidate, record: object, rng: np.random.Generator, *, equal: bool
     ) -> Candidate | None:
         """Return the pair with all others equal, or alike in a feature: left out or clipped, they hide nothing."""
         if not isinstance(self.relation, Relation):
@@ -298,7 +298,7 @@ class Related(Space):
         records = records_of(candidate.base)
         other_records = {i: records.record(i) for i in range(records.size) if i != candidate.index}
         count = min(map(features_of, other_records.values()), default=1)
-        if whole or count < 2:
+        if equal or count < 2:
             return self._replaced(candidate, dict.fromkeys(other_records, record), rng)
         feature = int(rng.integers(count))
         try:
@@ -353,11 +353,11 @@ class Related(Space):
     def poles(self, rng: np.random.Generator) -> list[Any]:
         """Return largest data sets of equal records at the edges of what is drawn, and others that are drawn."""
         base, data_sets = max(self.bases, key=lambda data: self.neighbours.records_of(data).size), list[object]()
-        for record in self.extremes[:CONSTANT] if self.pool else []:
+        for record in self.extremes[:EQUAL_SETS] if self.pool else []:
             with suppress(UnfitError, IndexError):
                 data = all_equal(base, record)
                 data_sets += [data] if self._fits(data) else []
-        return [*data_sets, *(self._base(rng) for _ in range(OTHERS))]
+        return [*data_sets, *(self._base(rng) for _ in range(MIXED_SETS))]
 
     def between(self, left: object, right: object) -> Sequence[Any]:
         """Return a way from one data set to another; none where a function says what neighbours are."""

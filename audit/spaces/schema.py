@@ -131,10 +131,10 @@ def _modern(schema: Any) -> Any:
     for word in _NAMED_SCHEMAS & schema.keys():
         if isinstance(schema[word], dict):
             modern[word] = {name: _modern(part) for name, part in schema[word].items()}
-    more = modern.pop("additionalItems", True)  # which says nothing where items are no tuple
+    rest = modern.pop("additionalItems", True)  # which says nothing where items are no tuple
     if isinstance(first := modern.get("items"), list) and "prefixItems" not in modern:
         del modern["items"]
-        modern |= {"prefixItems": first, "items": more} if first else {"items": more}
+        modern |= {"prefixItems": first, "items": rest} if first else {"items": rest}
     return modern
 
 
@@ -281,10 +281,10 @@ class _Reader:
         other_values = _not_finite(schema)
         return self.st.one_of(*[finite] * _FINITE, self.st.sampled_from(other_values)) if other_values else finite
 
-    def _between(self, make: Callable[..., Any], low: float | None, high: float | None, **more: object) -> Any:
+    def _between(self, make: Callable[..., Any], low: float | None, high: float | None, **options: object) -> Any:
         if low is not None and high is not None and low > high:
             raise self.error(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
-        return make(low, high, **more)
+        return make(low, high, **options)
 
     def _texts(self, schema: Schema, depth: int) -> object:
         low, high = self._sizes(schema, "minLength", "maxLength")
@@ -304,14 +304,14 @@ class _Reader:
                     f"nothing fits the schema of inputs: {low} items are too many for {len(first)} places"
                 )
             return self.st.tuples(*first).map(list)
-        more = self.st.lists(
+        tail = self.st.lists(
             self.part(items, depth, "items"),
             min_size=max(0, low - len(first)),
             max_size=None if high is None else high - len(first),
             unique_by=_text if schema.get("uniqueItems") else None,
         )
         return (
-            self.st.tuples(self.st.tuples(*first), more).map(lambda parts: [*parts[0], *parts[1]]) if first else more
+            self.st.tuples(self.st.tuples(*first), tail).map(lambda parts: [*parts[0], *parts[1]]) if first else tail
         )
 
     def _objects(self, schema: Schema, depth: int) -> object:
@@ -319,20 +319,20 @@ class _Reader:
             name: self.part(part, depth, "properties", name) for name, part in schema.get("properties", {}).items()
         }
         required = set(schema.get("required", ()))
-        more = schema.get("additionalProperties", not properties)
+        rest = schema.get("additionalProperties", not properties)
         low, high = self._sizes(schema, "minProperties", "maxProperties")
         for name in required - properties.keys():
-            properties[name] = self.part(more if isinstance(more, dict) else True, depth, "additionalProperties")
+            properties[name] = self.part(rest if isinstance(rest, dict) else True, depth, "additionalProperties")
         fixed = self.st.fixed_dictionaries(
             {name: part for name, part in properties.items() if name in required},
             optional={name: part for name, part in properties.items() if name not in required},
         )
-        if more is False or (more is True and properties):
+        if rest is False or (rest is True and properties):
             objects = fixed
         else:
             other_values = self.st.dictionaries(
                 self.st.text(),
-                self.part(more, depth, "additionalProperties"),
+                self.part(rest, depth, "additionalProperties"),
                 min_size=max(0, low - len(properties)),
                 max_size=high,
             )

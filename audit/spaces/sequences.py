@@ -31,20 +31,20 @@ from ..play.rounds import (
     losses_of,
     shows_nothing,
 )
-from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
+from .candidates import DATA_SETS, Candidate, Drawn, Space, another, cheaper, several
 from .drawing import check_strategy, draw
 from .extremes import corners, extremes
 from .mutations import DataStats, Mutator
 from .neighbours import Domain, made_by
-from .related import CONSTANT, MUTATED, OTHERS, P_FILLED, Related
+from .related import EQUAL_SETS, MIXED_SETS, MUTATED, P_FILLED, Related
 from .simple_values import DIGITS, with_simpler_values
 
 #: Any round in the place of another, in both inputs.
 REPLACE, LOSSES = (RoundRelation(Relation.parse(name)) for name in ("replace", "replace-losses"))
 #: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
-FEW, SIMPLE = 8, 6
+NARROW_ROUNDS, SIMPLE = 8, 6
 #: What losses are multiplied by that are small beside others.
-SMALL = 1 / 64
+SMALL_FACTOR = 1 / 64
 #: Sequences that a strategy is asked for, more than data sets are: an odd number among many is drawn rarely.
 SEQUENCES = 600
 
@@ -67,15 +67,15 @@ class SequenceCandidate(Candidate):
         return len(self.places), *super().cost
 
 
-def examples_of(inputs: object, seed: int, *, few: bool = False) -> list[list[Round]]:
-    """Return the sequences that a strategy draws, of single ones or of pairs; the first of them if `few`."""
+def examples_of(inputs: object, seed: int, *, first_only: bool = False) -> list[list[Round]]:
+    """Return the sequences that a strategy draws, of single ones or of pairs; the first of them if `first_only`."""
     strategy = check_strategy(inputs)
     source = made_by(inputs)
     if source is not None:
-        return [as_sequence(data) for data in draw(source.strategy, 1 if few else SEQUENCES, seed)]
+        return [as_sequence(data) for data in draw(source.strategy, 1 if first_only else SEQUENCES, seed)]
     return [
         as_sequence(side)
-        for candidate in Drawn(strategy, seed).first(1 if few else DRAWN)
+        for candidate in Drawn(strategy, seed).first(1 if first_only else DATA_SETS)
         for side in (candidate.left, candidate.right)
     ]
 
@@ -170,7 +170,7 @@ class SequencePairs(Space):
         self.pool: list[Round] = [*pool, *(corners(pool) if exact else [])]
         edges, self.simple = extremes(self.pool), sorted(self.pool, key=_length)
         #: From the narrowest: rounds at edges in most of their numbers, simple ones, others at edges, and all.
-        self.kinds = [edges[:FEW], _varied(self.simple)[:FEW], edges, self.pool]
+        self.kinds = [edges[:NARROW_ROUNDS], _varied(self.simple)[:NARROW_ROUNDS], edges, self.pool]
         sizes = list(map(len, self.bases))
         self.fewest = min(sizes)
         labelled_rounds = list({key_of(round_): round_ for base in self.bases for round_ in base}.values())
@@ -203,7 +203,7 @@ class SequencePairs(Space):
         high, low = (edge(rows, axis=0).tolist() for edge in (np.max, np.min))
         against = next((row for row in uneven if np.argmin(row) != np.argmin(uneven[0])), uneven[-1])
         for row in (uneven[0], against):
-            small_rounds = [LOSSES.put(round_, [SMALL * x for x in row]) for round_ in longest]
+            small_rounds = [LOSSES.put(round_, [SMALL_FACTOR * x for x in row]) for round_ in longest]
             for t in (0, len(longest) // 8):
                 left, right = list(small_rounds), list(small_rounds)
                 left[t] = LOSSES.put(small_rounds[t], high)
@@ -320,11 +320,11 @@ class SequencePairs(Space):
         longest = max(self.bases, key=len)
         rounds = dict.fromkeys(map(key_of, [*self.kinds[0], *self.kinds[1]]))
         pool = {key_of(round_): round_ for round_ in self.pool}
-        equal = ([self._put(own_round, pool[key]) for own_round in longest] for key in list(rounds)[:CONSTANT])
+        equal = ([self._put(own_round, pool[key]) for own_round in longest] for key in list(rounds)[:EQUAL_SETS])
         longest_bases = [base for base in self.bases if len(base) == len(longest)]
         return [
             *(data for data in equal if self.allows(data)),
-            *(longest_bases[int(rng.integers(len(longest_bases)))] for _ in range(OTHERS)),
+            *(longest_bases[int(rng.integers(len(longest_bases)))] for _ in range(MIXED_SETS)),
         ]
 
     def between(self, left: list[Round], right: list[Round]) -> Sequence[Any]:

@@ -60,8 +60,8 @@ def _shorter(pair: Pair) -> Iterator[Sequence[World]]:
     else:
         yield [[_renumbered(loss, _without_offset) for loss in world] for world in _lists(pair)]
     for digits in _DIGITS:
-        for cut in (False, True):
-            yield [[_renumbered(loss, partial(_short, digits, cut)) for loss in world] for world in _lists(pair)]
+        for truncates in (False, True):
+            yield [[_renumbered(loss, partial(_short, digits, truncates)) for loss in world] for world in _lists(pair)]
 
 
 def _lists(pair: Pair) -> tuple[list[Loss | Adaptive], list[Loss | Adaptive]]:
@@ -89,13 +89,13 @@ def _without_offset(name: str, x: float) -> float:
     return 0.0 if name == "offset" else x
 
 
-def _short(digits: int, cut: bool, _: str, x: float) -> float:
+def _short(digits: int, truncates: bool, _: str, x: float) -> float:
     """Return x with so many significant digits, rounded, or cut towards 0."""
     if x == 0:
         return x
     unit = digits - 1 - math.floor(math.log10(abs(x)))
-    rounded = round(x, unit)
-    return math.copysign(float(Decimal(repr(abs(x))).scaleb(unit) // 1 * Decimal(10) ** -unit), x) if cut else rounded
+    truncated = math.copysign(float(Decimal(repr(abs(x))).scaleb(unit) // 1 * Decimal(10) ** -unit), x)
+    return truncated if truncates else round(x, unit)
 
 
 def _entries(claim: Claim, pair: Pair) -> Iterator[Sequence[World]]:

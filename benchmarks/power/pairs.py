@@ -181,7 +181,7 @@ class Game:
         return kind(budget=Budget(self.runs, seed), searched=True, **how)
 
     def each(self, audit):
-        return search.LEAST if audit._likelihood(self.options[0]) else LEAST_TRAINED
+        return search.MIN_RUNS if audit._likelihood(self.options[0]) else LEAST_TRAINED
 
     def worth(self, pair):
         """Return what a perfect attack is expected to certify: computed, or measured on runs of no search."""
@@ -213,7 +213,7 @@ def climbing(kind):
     def strategy(game, seed):
         audit = game.audit(seed)
         with mock.patch.object(search, "Proposals", kind):
-            how = {"space": game.space, "each": game.each(audit), "seed": seed}
+            how = {"space": game.space, "runs_per_pair": game.each(audit), "seed": seed}
             return search.climb(game.options, audit.trial(), budget(game), **how)
 
     return strategy

@@ -118,7 +118,7 @@ class Distance(Relation):
         start = {
             path: SHORT.plus(number) if step % 1 else number for (path, number), step in zip(paths, steps, strict=True)
         }
-        if not drawing.still and rng.random() < P_AT_EDGES:
+        if not drawing.fixed and rng.random() < P_AT_EDGES:
             for (path, number), step, (low, high) in zip(paths, steps, edges, strict=True):
                 start[path] = low if step > 0 else high if step < 0 else number
         moved_numbers = {path: start[path] + step for (path, _), step in zip(paths, steps, strict=True)}

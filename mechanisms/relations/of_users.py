@@ -49,7 +49,7 @@ class OfUser(Relation):
 
     def places(self, records: Records, rng: np.random.Generator, drawing: Drawing) -> tuple[Records, Sequence[int]]:
         """Return the records, some of which may now be the same user's, and the places of all of hers."""
-        if not drawing.still and rng.random() < P_EQUAL:  # her share is what the relation protects
+        if not drawing.fixed and rng.random() < P_EQUAL:  # her share is what the relation protects
             other_places = [i for i in range(records.size) if rng.random() < rng.random()]
             owner = records.record(drawing.index)
             records = put_all(records, {i: records.with_user_of(owner, records.record(i)) for i in other_places})

@@ -109,7 +109,7 @@ class Drawing:
         Of the record that differs.
     draw : callable
         Returns a record for its place.
-    still : bool
+    fixed : bool
         Whether the data set shall stay as it is where it can.
     min_size : int
         The fewest records of a data set.
@@ -119,7 +119,7 @@ class Drawing:
 
     index: int
     draw: Callable[[], Any]
-    still: bool = False
+    fixed: bool = False
     min_size: int = 0
     ranges: Mapping[Path, tuple[Decimal, Decimal]] = field(default_factory=dict)
 

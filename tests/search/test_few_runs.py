@@ -109,7 +109,7 @@ def test_a_pair_that_is_awaited_competes_in_the_final_alone(budget):
 
     ones = np.ones((6, 2))
     options = [Pair(ones, np.vstack([np.full((1, 2), low), ones[1:]])) for low in (0.0, 0.25, 0.5, 0.75)]
-    pair, index, used = climb(options, trial, budget, space=space, each=800, awaited=[1])
+    pair, index, used = climb(options, trial, budget, space=space, runs_per_pair=800, awaited=[1])
     assert (pair, index) == (options[1], 1)
     assert used == sum(runs for _, runs in played) <= budget
     first = next(i for i, (index, _) in enumerate(played) if index == 1)

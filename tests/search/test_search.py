@@ -273,7 +273,7 @@ def test_a_leak_of_one_round_is_found(round_):
     assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", round_ - 1)
     alphabet = alphabet_of(LateLeak(round_), claim)
     for learner, found in ((LateLeak(round_), [round_ - 1]), (LateLeak(99), [])):
-        pairs, hidden, runs = influential_pairs(learner, alphabet, 24, Draws(0, 0, 0, 1), 400, together=True)
+        pairs, hidden, runs = influential_pairs(learner, alphabet, 24, Draws(0, 0, 0, 1), 400, with_hidden=True)
         assert ([pair.t0 for pair in pairs], hidden, runs) == ([*found, 0], None, 399)
     assert influential_pairs(LateLeak(round_), alphabet, 24, Draws(0, 0, 0, 1), 10) == ([], None, 0)
 
@@ -329,7 +329,7 @@ def test_a_leak_of_one_round_by_two_arms_is_found(arms):
     """The few runs of a pair do not show it, those of all rounds do: of epsilon infinite these audits certified 0."""
     learner, claim = LeakOfTwo(18, arms), Claim(epsilon=1.0)
     pairs, hidden, _ = influential_pairs(
-        learner, alphabet_of(learner, claim), 24, Draws(0, 0, 0, 1), 400, together=True
+        learner, alphabet_of(learner, claim), 24, Draws(0, 0, 0, 1), 400, with_hidden=True
     )
     assert ([pair.t0 for pair in pairs], hidden.t0) == ([0], 17)
     result = falsify(learner, claim, rounds=24, runs=20_000)
