@@ -344,6 +344,14 @@ class ShrunkJson(CertificateJson, total=False):
     replay: str
 
 
+class OtherRelationJson(TypedDict):
+    """What an audit of a falsified claim found under a weaker relation, where it found no violation."""
+
+    neighbours: str
+    lower: Number
+    runs: Count
+
+
 class SiteJson(TypedDict):
     """A fault at one call site, and whether the audit caught it."""
 
@@ -583,6 +591,7 @@ class ClaimRecord(TracesJson, total=False):
     searched: SearchedJson | None
     smallest_inputs: ShrunkJson | None
     shrunk: ShrunkJson | None
+    survives: Maybe[OtherRelationJson]
     # Whose claim it is.
     source: Annotated[Maybe[str], Default("")]
     standing: Annotated[Standing | None, Default(None)]

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..audit.execution.progress import stage
 from ..audit.play.data import DataPair
-from ..audit.record_types import ClaimRecord, EvidenceJson, FrozenJson, MissingJson, ShrunkJson, TranslationJson
+from ..audit.record_types import (
+    ClaimRecord,
+    EvidenceJson,
+    FrozenJson,
+    MissingJson,
+    OtherRelationJson,
+    ShrunkJson,
+    TranslationJson,
+)
 from ..audit.statistics.canary_words import METHOD
 from ..learners.blame import MissingExtra, extra_or_reason
 from .sanitise import finite, json_text
@@ -19,6 +28,8 @@ if TYPE_CHECKING:
     from ..audit.verdicts.verdict import Result
     from ..audit.verdicts.witness import ShrunkWitness
 
+#: How far beyond an audit's seed that of another relation is.
+SEED_SHIFT = 3_000_000
 #: Where nothing is known to be exact.
 NO_LEVELS: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}
 Found = TypeVar("Found")
@@ -132,6 +143,30 @@ def facts_of(
         **exact_facts(exact.get(delta)),
         "smallest_inputs": extras.written("shrunk inputs", lambda: shrunk_inputs(prepared, result)),
     }
+
+
+def weaker_relation(prepared: Prepared, result: Result, jobs: int) -> OtherRelationJson | None:
+    """Return what an audit of records added or removed finds, where replaced ones falsify it and these do not.
+
+    It has seeds of its own, and the verdict stands whatever it finds. Replacing a record is removing one and adding
+    one: a pure epsilon that costs more than twice the claim breaks it under both relations.
+    """
+    from ..audit.execution.execution import Execution, seed_beyond
+    from ..audit.verdicts.verdict import Verdict
+
+    task, measure = prepared.task, result.claim.measure
+    name, colon, count = task.relation.partition(":")
+    if result.verdict is not Verdict.FALSIFIED or not prepared.is_mechanism or task.input_schema is None:
+        return None
+    if name != "replace" or (not result.claim.delta and measure.is_epsilon and result.lower > 2 * measure.level):
+        return None
+    budget = replace(task.budget, seed=seed_beyond(task.budget.seed, SEED_SHIFT))
+    with suppress(ValueError):  # inputs of one size have no such neighbours
+        other = replace(task, neighbours=f"add-remove{colon}{count}", budget=budget)
+        audit = other.prepare().audit(Execution(jobs))
+        if audit.verdict is Verdict.SURVIVED and audit.lower > 0:
+            return {"neighbours": other.relation, "lower": audit.lower, "runs": audit.runs}
+    return None
 
 
 def shrunk_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:

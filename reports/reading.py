@@ -11,7 +11,6 @@ from ..audit.record_types import (
     ClaimRecord,
     LegibleRecord,
     MeasureJson,
-    OneSidedJson,
     PairJson,
     Reason,
     RegretJson,
@@ -64,16 +63,18 @@ def missing_words(claim: ClaimRecord) -> list[str]:
 
 def remark_lines(claim: ClaimRecord) -> list[str]:
     """Return what differs, whether noise is fixed, and on which inputs the target raised on one side alone."""
-    one = (claim.get("searched") or {}).get("one_sided")
-    return [*(claim.get("remarks") or ()), *([_one_sided_line(one)] if one else [])]
+    return [*(claim.get("remarks") or ()), *one_sided_lines(claim)]
 
 
-def _one_sided_line(one: OneSidedJson) -> str:
+def one_sided_lines(claim: ClaimRecord) -> list[str]:
+    """Return on which inputs the target raised on one side alone: no cause, as they are not those of the evidence."""
+    if not (one := (claim.get("searched") or {}).get("one_sided")):
+        return []
     from ..audit.play.pair_text import beside  # it loads NumPy
 
     sides = zip((one["left_raised"], one["right_raised"]), beside(one["left"], one["right"]), strict=True)
     counts = ", in ".join(f"{count:,} of {one['runs']:,} runs on {text}" for count, text in sides)
-    return f"raised on one side alone: {one['said']}; in {counts}"
+    return [f"raised on one side alone: {one['said']}; in {counts}"]
 
 
 def is_mechanism(claim: ClaimRecord) -> bool:

@@ -31,7 +31,7 @@ from ..audit.record_types import (
 from ..audit.verdicts.verdict import Result, Verdict
 from ..errors import hinted
 from ..mechanisms.relations.relation import neighbours_words
-from .extras import Extras, facts_of, figures_of, traces_of
+from .extras import Extras, facts_of, figures_of, traces_of, weaker_relation
 from .identity import parameter, question_of
 from .sanitise import finite, json_text
 from .score_record import of_scores, p_value_of
@@ -94,6 +94,8 @@ def claim_record(
         **traces,
         **of_scores(prepared, result),
     }
+    if survives := extras.get("audit under a weaker relation", lambda: weaker_relation(prepared, result, jobs)):
+        record["survives"] = survives
     record["question"] = question_of(task, record)
     return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if drawn else {}))
 

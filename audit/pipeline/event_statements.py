@@ -177,6 +177,11 @@ def kind_of_part(part: object) -> str:
     return "a number" if is_number else _quoted(part)
 
 
+def value_of_part(part: object) -> str:
+    """Return what a part is in words, every whole number a category of its own."""
+    return str(part) if isinstance(part, int | np.integer | np.bool_) else kind_of_part(part)
+
+
 def _best(columns: Mapping[str, Part], named: Labels) -> _Wording | None:
     """Return the statement about one part that agrees with `named` most often, the simplest of these."""
     statements = (statement for name, column in columns.items() for statement in _statements(name, column, named))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +28,7 @@ from ..play.mechanism_runs import join, outputs_of
 from ..play.raising import RAISED
 from ..play.transcripts import play
 from ..verdicts.verdict import Result, Verdict
-from .event_statements import NOTHING, Part, columns_of, kind_of_part
+from .event_statements import NOTHING, Part, columns_of, kind_of_part, value_of_part
 from .frame import Choice
 from .mechanism_stages import MechanismAudit
 
@@ -178,6 +179,8 @@ def differences(left: Outputs, right: Outputs, *, single: bool = False) -> Itera
     for name, part in parts.items():
         if isinstance(part, list):
             yield from _kinds_differ(name, part, runs)
+        if isinstance(part, list) or part.dtype.kind in "iub":
+            yield from _on_one_side(name, part, runs)
     noisy: dict[str, tuple[Floats, Floats]] = {}
     for name, column in columns.items():
         left_column, right_column = column[:runs], column[runs:]
@@ -208,6 +211,21 @@ def _kinds_differ(name: str, part: Part, runs: int) -> Iterator[str]:
         (left,), (right,) = kinds
         if "missing" not in (left, right) or "present" in (left, right):
             yield f"{name} is {left} on the left and {right} on the right, in all {runs:,} runs of each"
+
+
+def _on_one_side(name: str, part: Part, runs: int) -> Iterator[str]:
+    """Yield the commonest value of a part that one input alone gives, in some of its runs."""
+    left, right = (Counter(map(value_of_part, side)) for side in (part[:runs], part[runs:]))
+    found = [
+        (count, value, place)
+        for place, side, other in (("left", left, right), ("right", right, left))
+        for value, count in side.items()
+        if value not in other and ERRORS**2 <= count < runs
+    ]
+    is_key = "present" in left or "present" in right
+    if found and (is_key or not ("missing" in left or "missing" in right)):  # else the key or the size says it
+        count, value, place = max(found)
+        yield f"{name} is {value} in {count:,} of {runs:,} runs on the {place}, in none on the other side"
 
 
 def _sides(left: float, right: float, runs: int) -> str:

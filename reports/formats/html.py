@@ -58,7 +58,7 @@ from . import figures, price_figures, ruler
 from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
 from .first_screen import assumed, first_screen, needed
-from .sentences import attack, power
+from .sentences import attack, power, survives_lines
 from .terminal import number
 
 #: What the template reads by name.
@@ -236,7 +236,7 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "canaries": canaries_words(shown["design"], scores) if (scores := shown["scores"]) else "",
         "half": bool(scores and is_half(shown["design"], scores)),
         "missing": missing_words(shown),
-        "remarks": remark_lines(shown),
+        "remarks": [*survives_lines(shown), *remark_lines(shown)],
     }
 
 

@@ -28,6 +28,7 @@ from ..reading import (
     may_allow_bypass,
     measure_of,
     named_world,
+    one_sided_lines,
     reason_of,
     reason_words,
     remark_lines,
@@ -193,7 +194,7 @@ def cause(claim: ClaimRecord) -> str:
     of_trace = traced["text"] if traced else f"NOT TRACED: {untraced}" if untraced else ""
     if not of_trace and claim.get("trace_result"):
         of_trace = f"the trace names no line: {trace_lines(claim)[0]}"
-    return str(claim.get("false") or "; ".join(remark_lines(claim)) or of_trace)
+    return str(claim.get("false") or "; ".join(claim.get("remarks") or ()) or of_trace)
 
 
 def fix(claim: ClaimRecord) -> str:
@@ -276,9 +277,20 @@ def detectable_words(claim: ClaimRecord) -> str:
 
 
 def meaning(claim: ClaimRecord) -> str:
-    """Return what a verdict means, and what fresh runs remark: nothing behind FALSIFIED, which says it all."""
+    """Return what a verdict means, and what fresh runs remark; behind FALSIFIED, the relation that may be meant."""
+    if verdict_of(claim) == "FALSIFIED":
+        return "; ".join([*survives_lines(claim), *one_sided_lines(claim)])
     words = _meaning(claim)
     return "; ".join([words, *remark_lines(claim)]) if words else ""
+
+
+def survives_lines(claim: ClaimRecord) -> list[str]:
+    """Return the weaker relation under which a falsified claim survived."""
+    if not (other := claim.get("survives")):
+        return []
+    bound = f"{unit_of(measure_of(claim))} is at least {bound_text(other['lower'], level(claim))}"
+    found = f"under {other['neighbours']} it survives {other['runs']:,} fresh runs ({bound})"
+    return [f"{found}: the claim may be meant for that relation"]
 
 
 def _meaning(claim: ClaimRecord) -> str:

@@ -14,6 +14,7 @@ from numpy.random import RandomState
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
 from overclaim.audit.pipeline.remarks import FIXED_NOISE, differences
 from overclaim.reports.formats.html import render
+from overclaim.reports.formats.sentences import cause, meaning
 from overclaim.reports.reading import remark_lines
 
 RUNS = 400
@@ -79,8 +80,19 @@ def test_what_is_no_number_has_a_cause_too(left, right, said):
     assert list(differences([left] * 50, [right] * 50)) == [f"{said}, in all 50 runs of each"]
 
 
-def test_kinds_that_come_and_go_are_no_cause():
-    assert list(differences([["a"], ["b"]] * 50, [["b"]] * 100)) == []
+@pytest.mark.parametrize(
+    ("left", "right", "said"),
+    [
+        ([["a"], ["b"]], [["b"], ["b"]], 'output[0] is "a" in 50 of 100 runs on the left, in none on the other side'),
+        ([3, 7], [3, 9], "the output is 9 in 50 of 100 runs on the right, in none on the other side"),
+        ([{"n": 1.5}, {}], [{}, {}], 'key "n" is present in 50 of 100 runs on the left, in none on the other side'),
+        (["a", "b"], ["b", "a"], ""),
+    ],
+)
+def test_a_category_of_one_side_alone_is_a_cause(left, right, said):
+    """Of a noisy maximum among the categories of the data nothing was said."""
+    assert list(differences(left * 50, right * 50)) == [said] * bool(said)
+    assert list(differences(left + right * 49, right * 50)) == []  # too rare to be told from chance
 
 
 def test_noise_that_is_drawn_for_one_input_is_not_fixed():
@@ -228,6 +240,7 @@ def test_every_report_shows_remarks_and_the_pair_that_raises():
         "the output has no noise",
         "raised on one side alone: ValueError: x; in 50 of 50 runs on [null], in 0 of 50 runs on [0]",
     ]
+    assert (cause(claim), meaning(claim)) == tuple(lines)  # an exception on another pair is no cause
     page = html.unescape(render({"schema": 1, "claims": [claim]}))
     assert all(f"Remark: <bdi>{line}</bdi>" in page for line in lines)
 

@@ -20,6 +20,8 @@ from overclaim.tests.support.command_line import refused
 MECHANISMS = """
 import random
 
+import numpy as np
+
 SYSTEM = random.SystemRandom()
 
 def total(data, rng):
@@ -33,6 +35,9 @@ def system(data):
 
 def weak(data, rng):
     return sum(data) + rng.laplace(scale=0.82)
+
+def histogram(data, rng, scale=1.0):
+    return np.bincount(data, minlength=2) + rng.laplace(scale=scale, size=2)
 
 def shape(data, rng):
     return data.sum() + rng.laplace(scale=0.2)
@@ -95,6 +100,38 @@ def test_that_nothing_smaller_was_certified_is_said(folder):
     assert told in " ".join(claim_lines(record, verbose=True).split())
     assert "Simplest" not in claim_lines(record)
     assert told not in " ".join(claim_lines({**record, "smallest_inputs": None}, verbose=True).split())
+
+
+@pytest.mark.slow(reason="two searches more")
+@pytest.mark.parametrize(
+    ("words", "survives"),
+    [
+        ([], "add-remove"),
+        (["--neighbours", "replace:2", "--set", "scale=2"], "add-remove:2"),
+        (["--set", "scale=0.7"], None),  # false under both
+        (["--set", "scale=0.2"], None),  # costs more than removing a record and adding one may
+        (["--neighbours", "add-remove", "--set", "scale=0.7"], None),
+    ],
+)
+def test_the_relation_under_which_it_survives_is_said(folder, words, survives):
+    """Of a histogram for records that are added or removed nothing said that `replace` costs it twice as much."""
+    bins = {"type": "array", "minItems": 2, "maxItems": 4, "items": {"enum": [0, 1]}}
+    done = check("noisy.py:histogram", "--inputs", json.dumps(bins), "--runs", "8000", *words, "--json")
+    record = json.loads(done.stdout)
+    assert (record["verdict"], done.exit_code) == ("FALSIFIED", 1)
+    found = record.get("survives", {})
+    assert found.get("neighbours") == survives
+    line = f"under {survives} it survives 8,000 fresh runs (epsilon is at least "
+    for page in (claim_lines(record), render({"schema": 1, "claims": [record]})):
+        assert (line in " ".join(page.split())) == bool(found)
+    assert not found or 0 < found["lower"] < 1
+
+
+def test_inputs_of_a_single_size_have_no_weaker_relation(folder):
+    bins = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"enum": [0, 1]}}
+    done = check("noisy.py:histogram", "--inputs", json.dumps(bins), "--runs", "2000", "--json")
+    record = json.loads(done.stdout)
+    assert (record["verdict"], record.get("survives"), record.get("missing")) == ("FALSIFIED", None, None)
 
 
 def _options(command):
