@@ -179,7 +179,7 @@ def differences(left: Outputs, right: Outputs, *, single: bool = False) -> Itera
     for name, part in parts.items():
         if isinstance(part, list):
             yield from _kinds_differ(name, part, runs)
-        if isinstance(part, list) or part.dtype.kind in "iub":
+        if not isinstance(part, np.ndarray) or part.dtype.kind in "iub":
             yield from _on_one_side(name, part, runs)
     noisy: dict[str, tuple[Floats, Floats]] = {}
     for name, column in columns.items():

@@ -190,6 +190,7 @@ def _unexpected(claim: ClaimRecord, name: str) -> Iterable[str]:
         yield f"cause: {visible_line(why)}"
     if small := sentences.simplest(claim):
         yield f"simplest: {visible_line(small)}"
+    yield from sentences.survives_lines(claim)
     if claim.get("replay"):
         yield str(claim["replay"])
 
