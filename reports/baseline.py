@@ -36,7 +36,7 @@ from .record import read_record
 #: Where `accept` puts the baseline.
 DEFAULT = Path("overclaim-baseline.json")
 #: Of each claim.
-NEEDED = ("epsilon_lower", "method", "counts", "runs", "replay", "question")
+REQUIRED = ("epsilon_lower", "method", "counts", "runs", "replay", "question")
 #: The shares of the canaries, those with the highest scores, at which scores are compared: fixed before any is seen.
 SHARES = (0.01, 0.05, 0.2, 0.5)
 #: The probability that chance calls an event silent, of each claim and change: beside the promise it is nothing.
@@ -100,15 +100,15 @@ def read_comparable(path: Path) -> RunRecord:
     if not record["claims"]:
         raise ValueError(f"{str(path)!r} cannot be compared: it has no claim")
     for i, claim in enumerate(record["claims"]):
-        lacking = [name for name in NEEDED if claim.get(name) is None]
+        lacking = [name for name in REQUIRED if claim.get(name) is None]
         lacking += [] if claim["claimed"].get("delta") is not None else ["claimed.delta"]
         lacking += [f"counts.{name}" for name in ("right", "runs") if name not in (claim.get("counts") or {})]
         if lacking:
             error = ValueError(f"{str(path)!r} cannot be compared: claims[{i}] has no {', '.join(lacking)}")
             raise hinted(error, "audit it again by overclaim run, and accept that record")
     check_consistent(record, str(path))
-    known = {key: value for key, value in record.items() if value is not None}
-    return cast(RunRecord, {"alpha": 0.01, "errors": [], **known})
+    fields = {key: value for key, value in record.items() if value is not None}
+    return cast(RunRecord, {"alpha": 0.01, "errors": [], **fields})
 
 
 def compare(
@@ -131,15 +131,15 @@ def compare(
     matching = matched(claims, base["claims"])
     findings: list[Said] = []
     errors: list[Said] = []
-    same = [(new, old) for new, old, changes in matching.pairs if not changes]
-    recounts = [Recount(None, "the target was not played")] * len(same) if count is None else count(same)
+    pairs = [(new, old) for new, old, changes in matching.pairs if not changes]
+    recounts = [Recount(None, "the target was not played")] * len(pairs) if count is None else count(pairs)
     for new, old, changes in matching.pairs:
         new["baseline"] = _beside(old)
         if changes:
             findings.append(_finding("changed", new, "; ".join(map(str, changes))))
     if history is not None:
         history.add([recount.change for recount in recounts if recount.change is not None])
-    for (new, old), recount in zip(same, recounts, strict=True):
+    for (new, old), recount in zip(pairs, recounts, strict=True):
         if recount.crashed:
             errors.append({"name": new["name"], "kind": "crashed", "message": recount.reason, "replay": new["replay"]})
         elif recount.change is not None:
@@ -169,36 +169,36 @@ def _beside(old: ClaimRecord) -> BeforeRecord:
 def _judged(new: ClaimRecord, old: ClaimRecord, past: Sequence[Change], change: Change, claims: int) -> list[Said]:
     """Put beside a claim what its evidence decides; return the finding that it leaks more than was accepted."""
     limits = change.limits(claims)
-    known = evidence.evidence_of([one.log_growth for one in past], 2, limits)
-    beside = cast(BeforeRecord, new["baseline"])
-    beside |= {
-        "decision": decide(known, limits, change, exceeded=new["verdict"] == "FALSIFIED"),
-        "evidence": round(known.log_mean() / math.log(10), 3),
+    growth = evidence.evidence_of([past_change.log_growth for past_change in past], 2, limits)
+    before = cast(BeforeRecord, new["baseline"])
+    before |= {
+        "decision": decide(growth, limits, change, exceeded=new["verdict"] == "FALSIFIED"),
+        "evidence": round(growth.log_mean() / math.log(10), 3),
         "red_from": round(limits.log_red / math.log(10), 3),
         "batches": change.batches,
         "more_runs": change.more_runs,
         "exceeded": new["verdict"] == "FALSIFIED",
     }
-    if beside["decision"] != "worse":
+    if before["decision"] != "worse":
         silent = is_silent(old, change)
         return [_finding("changed", new, "its accepted event names no input any more")] if silent else []
     assert change.accepted is not None
-    line, (right, wrong, runs) = change.accepted.line, change.accepted.guesses
-    words = f"its accepted event named the input rightly {right:,} times and wrongly {wrong:,} times in {runs:,} runs"
+    line, (hits, misses, runs) = change.accepted.line, change.accepted.guesses
+    text = f"its accepted event named the input rightly {hits:,} times and wrongly {misses:,} times in {runs:,} runs"
     odds = f"accepted are odds of at most {at_most(math.exp(min(line.epsilon, 700.0)), '.3g')}"
-    return [_finding("worse", new, "; ".join([_bound(new, old), words, odds, new["replay"]]))]
+    return [_finding("worse", new, "; ".join([_bound(new, old), text, odds, new["replay"]]))]
 
 
 def is_silent(old: ClaimRecord, change: Change) -> bool:
     """Tell whether an accepted event names no input any more, as of outputs of another form: not by chance alone."""
-    then = evidence.Guesses.of(Counts.of_json(old["accepted"]["counts"]))
+    guesses = evidence.Guesses.of(Counts.of_json(old["accepted"]["counts"]))
     if change.accepted is None or change.accepted.guesses.right + change.accepted.guesses.wrong:
         return False
-    rate = float(clopper_pearson_lower(then.right + then.wrong, then.runs, SILENCE))
+    rate = float(clopper_pearson_lower(guesses.right + guesses.wrong, guesses.runs, SILENCE))
     return (1 - rate) ** change.accepted.guesses.runs < SILENCE
 
 
-def decide(known: evidence.Evidence, limits: evidence.Limits, change: Change, *, exceeded: bool) -> str:
+def decide(growth: evidence.Evidence, limits: evidence.Limits, change: Change, *, exceeded: bool) -> str:
     """Return what the evidence after a change decides: false, worse, in doubt or passed.
 
     Parameters
@@ -206,9 +206,9 @@ def decide(known: evidence.Evidence, limits: evidence.Limits, change: Change, *,
     exceeded : bool
         Whether the audit falsified the claim.
     """
-    mean = known.log_mean()
+    mean = growth.log_mean()
     if mean >= limits.log_red:
-        return "false" if known.log_mean(change.of_claim) >= limits.log_red else "worse"
+        return "false" if growth.log_mean(change.of_claim) >= limits.log_red else "worse"
     uncounted = not change.batches and (exceeded or mean >= limits.log_doubt)
     return "in doubt" if uncounted or (change.batches and mean >= 0) else "passed"
 
@@ -219,16 +219,16 @@ def _judged_scores(new: ClaimRecord, old: ClaimRecord, claims: int) -> list[Said
     tests = claims * len(SHARES)
     results = []
     for share in SHARES:
-        then, now = (_highest(claim, share) for claim in (old, new))
-        bound = evidence.accepted_line(evidence.Line(math.inf), then, evidence.ERROR / 2 / tests)
-        results.append((evidence.p_value_of_growth(evidence.Line(bound.epsilon + ratio), now), then, now))
-    p, then, now = min(results, key=lambda result: result[0])
+        before, after = (_highest(claim, share) for claim in (old, new))
+        bound = evidence.accepted_line(evidence.Line(math.inf), before, evidence.ERROR / 2 / tests)
+        results.append((evidence.p_value_of_growth(evidence.Line(bound.epsilon + ratio), after), before, after))
+    p, before, after = min(results, key=lambda result: result[0])
     cast(BeforeRecord, new["baseline"])["p_value"] = min(1.0, p * len(SHARES))
     if p >= evidence.ERROR / (2 * evidence.CHANGES * tests):
         return []
-    words = f"of the {now.right + now.wrong:,} highest scores {now.right:,} are of included canaries"
-    was = f"accepted were {then.right:,} of {then.right + then.wrong:,}, p-value {at_most(p, '.2g')}"
-    return [_finding("worse", new, "; ".join([_bound(new, old), f"{words}, {was}", new["replay"]]))]
+    text = f"of the {after.right + after.wrong:,} highest scores {after.right:,} are of included canaries"
+    was = f"accepted were {before.right:,} of {before.right + before.wrong:,}, p-value {at_most(p, '.2g')}"
+    return [_finding("worse", new, "; ".join([_bound(new, old), f"{text}, {was}", new["replay"]]))]
 
 
 def _highest(claim: ClaimRecord, share: float) -> evidence.Guesses:
@@ -258,9 +258,9 @@ def findings_by_title(record: RunRecord) -> list[tuple[str, list[list[str]]]]:
     """Return the findings under what they are called, each as its claim and its sentences on lines of their own."""
     listed: dict[str, list[list[str]]] = {title: [] for title in TITLES.values()}
     for finding in (record.get("baseline") or {}).get("findings", ()):
-        first, *more = finding["message"].split("; ")
+        first, *rest = finding["message"].split("; ")
         title = TITLES.get(finding["kind"], finding["kind"].capitalize())
-        listed.setdefault(title, []).append([f"{called(finding)}: {first}", *more])
+        listed.setdefault(title, []).append([f"{called(finding)}: {first}", *rest])
     return [(title, rows) for title, rows in listed.items() if rows]
 
 

@@ -65,21 +65,21 @@ def check_consistent(record: RunRecord, file: str) -> None:
     for i, claim in enumerate(record["claims"]):
         where = f"claims[{i}]"
         try:
-            wrong = next(of_claim(claim), None)
+            contradiction = next(of_claim(claim), None)
         except (ArithmeticError, KeyError, TypeError, ValueError) as error:  # its numbers are nobody's
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            raise ValueError(f"{file!r} cannot be checked: {where} of {claim['name']}: {said}") from None
-        if wrong is not None:
-            said = f"{where}.{wrong.field} of {claim['name']} {wrong.message}"
-            raise hinted(ValueError(f"{file!r} contradicts itself: {said}"), "audit it again")
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            raise ValueError(f"{file!r} cannot be checked: {where} of {claim['name']}: {text}") from None
+        if contradiction is not None:
+            text = f"{where}.{contradiction.field} of {claim['name']} {contradiction.message}"
+            raise hinted(ValueError(f"{file!r} contradicts itself: {text}"), "audit it again")
     for field, message in _of_record(record):
         raise hinted(ValueError(f"{file!r} contradicts itself: {field} {message}"), "audit it again")
 
 
 def of_claim(claim: ClaimRecord) -> Iterator[Contradiction]:
     """Yield what does not follow in one claim."""
-    said = measure_of(claim)
-    measure = measure_from_json({**said, "delta": said.get("delta") or 0.0} if is_epsilon(said) else said)
+    data = measure_of(claim)
+    measure = measure_from_json({**data, "delta": data.get("delta") or 0.0} if is_epsilon(data) else data)
     epsilon, delta = measure.stated
     yield from _compared(claim, {"claimed": {"epsilon": epsilon, "delta": delta}, "measure": measure.to_json()})
     yield from _of_replay(claim)
@@ -147,31 +147,31 @@ def _of_event(claim: ClaimRecord, measure: Measure, counts: Counts, event: Event
     """Return the result of a number of runs that was fixed before."""
     alpha, (epsilon, delta) = _alpha(claim), measure.stated
     certificate = certificates.certify_claim(measure, event, counts, alpha=alpha)
-    most = certificates.ceiling(measure, counts.runs, alpha=alpha)
+    ceiling = certificates.ceiling(measure, counts.runs, alpha=alpha)
     runs, detectable = int(claim.get("runs") or counts.runs), math.nan
     if measure.is_epsilon:
         detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
-    return _result(claim, measure, certificate, event, detectable_epsilon=detectable, ceiling=most)
+    return _result(claim, measure, certificate, event, detectable_epsilon=detectable, ceiling=ceiling)
 
 
 def _events(claim: ClaimRecord, counts: Counts) -> Iterator[Event]:
     """Yield the events that a record may mean: JSON has no number for an unused and for an infinite threshold."""
-    stated: Mapping[str, Any] = claim.get("event") or {}
-    function = stated.get("function")
+    event: Mapping[str, Any] = claim.get("event") or {}
+    function = event.get("function")
     if function is not None:
         edges = [math.inf if edge is None else edge for edge in function["edges"]]
         edges[:1] = [-math.inf if edge is None else edge for edge in function["edges"][:1]]
         function = convert({**function, "edges": edges}, StepFunction)
         if len(counts.tally) != 2 * len(function.values):
             raise ValueError(f"its tally must have {2 * len(function.values)} numbers")
-    method, share = str(claim.get("method") or "guess"), stated.get("share", 0.5)
+    method, share = str(claim.get("method") or "guess"), event.get("share", 0.5)
     infinite = (("lower", -math.inf), ("upper", math.inf))
-    sides = [(UNUSED, end) if stated.get(name) is None else (stated[name],) for name, end in infinite]
+    sides = [(UNUSED, end) if event.get(name) is None else (event[name],) for name, end in infinite]
     for low, high in product(*sides):
-        named = (counts.left_lower + counts.right_lower, low), (counts.left_upper + counts.right_upper, high)
+        tails = (counts.left_lower + counts.right_lower, low), (counts.left_upper + counts.right_upper, high)
         one_sided = math.isnan(low) != math.isnan(high)
         if (one_sided or (method == "guess" and not low >= high)) and not any(
-            n and math.isnan(end) for n, end in named
+            n and math.isnan(end) for n, end in tails
         ):
             yield Event(low, high, method, share, function)
 
@@ -181,9 +181,9 @@ def _of_bets(claim: ClaimRecord, measure: Measure, counts: Counts) -> Result:
     alpha, (epsilon, delta) = _alpha(claim), measure.stated
     certificate = Certificate(float(claim.get("epsilon_lower") or 0.0), "anytime", delta, alpha, counts, 0.0)
     runs = int(claim.get("budget") or claim.get("runs") or counts.runs) - int(claim.get("pilot_runs") or 0)
-    most = sequential.ceiling_epsilon(epsilon, runs, delta=delta, alpha=alpha)
+    ceiling = sequential.ceiling_epsilon(epsilon, runs, delta=delta, alpha=alpha)
     detectable = sequential.detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
-    return _result(claim, measure, certificate, NO_EVENT, detectable_epsilon=detectable, ceiling=most)
+    return _result(claim, measure, certificate, NO_EVENT, detectable_epsilon=detectable, ceiling=ceiling)
 
 
 def _of_early(claim: ClaimRecord, counts: Counts, result: Result) -> Iterator[Contradiction]:
@@ -222,8 +222,8 @@ def _of_canaries(claim: ClaimRecord) -> Iterator[Contradiction]:
         if len(side) != len(sides[0]) or side != sorted(side) or (side or [0])[-1] != total:
             yield Contradiction(f"scores.roc.{name}", f"must ascend to {total}, in {len(sides[0])} steps")
     if (coins := coins_of(scores)) is not None:
-        above = np.cumsum(coins)
-        expected = [int(above[ins + outs - 1]) if ins + outs else 0 for ins, outs in zip(*sides, strict=True)]
+        sums = np.cumsum(coins)
+        expected = [int(sums[ins + outs - 1]) if ins + outs else 0 for ins, outs in zip(*sides, strict=True)]
         yield from _compared(claim, {"scores": {"inserted": int(coins.sum()), "roc": {"inserted": expected}}})
 
 
@@ -238,25 +238,25 @@ def _of_scores(claim: ClaimRecord, result: Result) -> Iterator[Contradiction]:
 
 def _of_verdict(claim: ClaimRecord, measure: Measure, result: Result | None) -> Iterator[Contradiction]:
     """Yield whether the verdict is another than the bound says, or than Holm's procedure."""
-    verdict, above = claim["verdict"], lower(claim) > measure.level
+    verdict, is_above = claim["verdict"], lower(claim) > measure.level
     untested, reason = bool(claim.get("untested")), claim.get("reason")
-    few = reason == TOO_FEW
+    lacks_runs = reason == TOO_FEW
     if result is not None:
         alpha = result.certificate.alpha
-        few = too_few(result.claim, result.certificate.counts.runs, alpha, ceiling=result.ceiling)
+        lacks_runs = too_few(result.claim, result.certificate.counts.runs, alpha, ceiling=result.ceiling)
     if by_holm(claim):
         test = claim["holm"]
         yield from _compared(claim, {"holm": {"p_value": claim.get("p_value")}})
-        if above or test["p_value"] > test["level"] * (1 + CLOSE):
+        if is_above or test["p_value"] > test["level"] * (1 + CLOSE):
             yield Contradiction("holm", "falsifies nothing here")
-    expected = "FALSIFIED" if above or by_holm(claim) else "UNDERPOWERED" if few or untested else "SURVIVED"
+    expected = "FALSIFIED" if is_above or by_holm(claim) else "UNDERPOWERED" if lacks_runs or untested else "SURVIVED"
     if verdict != expected:
         yield Contradiction("verdict", f"is {verdict}, and {expected} follows from the rest")
     if untested and verdict == "FALSIFIED":
         yield Contradiction("untested", f"is true of a claim that is {verdict}")
     if "reason" in claim and (
         (reason is None) == (verdict == "UNDERPOWERED")
-        or (reason == TOO_FEW) != (few and verdict == "UNDERPOWERED")
+        or (reason == TOO_FEW) != (lacks_runs and verdict == "UNDERPOWERED")
         or untested != (reason not in (None, TOO_FEW))
     ):
         yield Contradiction("reason", f"is {reason!r} of a claim that is {verdict}")
@@ -271,8 +271,8 @@ def _of_blind_spot(claim: ClaimRecord, measure: Measure) -> Iterator[Contradicti
     factor = min((factor for factor, bound in bounds if bound > measure.level), default=None)
     slack = spot.get("true_to"), spot.get("false_at")
     rebuilt = BlindSpot(factor, bounds, None, 0.0, "", *slack, limit=spot.get("limit") or LARGEST)
-    tried = cast("dict[str, Any]", rebuilt.to_json())
-    yield from _compared(claim, {"blind_spot": {name: tried[name] for name in ("factor", "missed", "tried")}})
+    fields = cast("dict[str, Any]", rebuilt.to_json())
+    yield from _compared(claim, {"blind_spot": {name: fields[name] for name in ("factor", "missed", "tried")}})
     decided = claim["verdict"] == "FALSIFIED" or claim.get("reason") == TOO_FEW
     untested = not decided and (rebuilt.untested or is_exceeded(claim) or bool(claim.get("rare")))
     if bool(claim.get("untested")) != untested and not (rebuilt.untested and _is_bounded(claim, measure)):
@@ -281,49 +281,49 @@ def _of_blind_spot(claim: ClaimRecord, measure: Measure) -> Iterator[Contradicti
 
 def _is_bounded(claim: ClaimRecord, measure: Measure) -> bool:
     """Tell whether a trace or an exact law may bound what was audited by no more than the claim."""
-    given = bool(claim.get("pair_given"))
-    upper = least_binding(claim, on_pair=given)
-    by_law = given and exact_level(claim) is not None and not is_exceeded(claim)
+    on_pair = bool(claim.get("pair_given"))
+    upper = least_binding(claim, on_pair=on_pair)
+    by_law = on_pair and exact_level(claim) is not None and not is_exceeded(claim)
     return by_law or (upper is not None and not exceeds(upper, measure.level))
 
 
 def _of_replay(claim: ClaimRecord) -> Iterator[Contradiction]:
     """Yield which numbers of an audit its command states otherwise."""
-    said = dict(pairwise((claim.get("replay") or "").split()))
+    options = dict(pairwise((claim.get("replay") or "").split()))
     claimed = ("epsilon", "delta") if is_epsilon(measure_of(claim)) else ()
     for name in ("seed", "confidence", "rounds", "arms", "runs", *claimed):
         with suppress(KeyError, ValueError):
-            number = float(said[f"--{name}"])
-            facts = {"claimed": {name: number}} if name in claimed else {"budget" if name == "runs" else name: number}
-            yield from _compared(claim, facts)
+            number = float(options[f"--{name}"])
+            entry = {"claimed": {name: number}} if name in claimed else {"budget" if name == "runs" else name: number}
+            yield from _compared(claim, entry)
 
 
 def _of_record(record: RunRecord) -> Iterator[Contradiction]:
     """Yield what does not follow from the claims together."""
     claims = record["claims"]
     yield from _compared(record, {"headline": headline(claims)})
-    together = record.get("ledger_of_tests") or {}
-    tests = together.get("tests")
+    ledger = record.get("ledger_of_tests") or {}
+    tests = ledger.get("tests")
     if tests is None:
         return
-    planned, alpha = int(together.get("planned") or len(claims)), together.get("family_wise_error")
+    planned, alpha = int(ledger.get("planned") or len(claims)), ledger.get("family_wise_error")
     if len(tests) != len(claims) or planned < len(claims):
         yield Contradiction("ledger_of_tests", f"has {len(tests)} of {planned} tests, of {len(claims)} claims")
         return
     decided: list[dict[str, Any]] = [{} for _ in claims]
-    if together.get("method") == "Holm" and alpha is not None and 0 < alpha < 1:
-        decided = [vars(one) for one in holm([float(c.get("p_value") or 1.0) for c in claims], alpha, planned=planned)]
+    if ledger.get("method") == "Holm" and alpha is not None and 0 < alpha < 1:
+        decided = [vars(row) for row in holm([float(c.get("p_value") or 1.0) for c in claims], alpha, planned=planned)]
     for i, (test, claim, decision) in enumerate(zip(tests, claims, decided, strict=True)):
-        facts = {"p_value": claim.get("p_value"), "epsilon": claim["claimed"]["epsilon"], **decision}
-        facts["rejected"] = claim["verdict"] == "FALSIFIED"
-        yield from _compared(test, facts, f"ledger_of_tests.tests[{i}].")
+        expected = {"p_value": claim.get("p_value"), "epsilon": claim["claimed"]["epsilon"], **decision}
+        expected["rejected"] = claim["verdict"] == "FALSIFIED"
+        yield from _compared(test, expected, f"ledger_of_tests.tests[{i}].")
 
 
 def _alpha(claim: ClaimRecord) -> float:
     """Return the error of a claim's audit: its record rounds it in its confidence, and not in a translation."""
-    near = 1 - claim["confidence"]
+    rounded = 1 - claim["confidence"]
     exact = cast("Mapping[str, Any]", claim.get("translation") or {}).get("alpha")
-    return float(exact) if exact is not None and 0 < exact < 1 and abs(exact - near) <= 2 * _ALPHA else near
+    return float(exact) if exact is not None and 0 < exact < 1 and abs(exact - rounded) <= 2 * _ALPHA else rounded
 
 
 def _tolerance(claim: ClaimRecord) -> float:
@@ -331,24 +331,24 @@ def _tolerance(claim: ClaimRecord) -> float:
     return CLOSE + min(1e-3, _ALPHA / _alpha(claim))
 
 
-def _compared(stated: Any, expected: Any, place: str = "", *, rel: float = CLOSE) -> Iterator[Contradiction]:
+def _compared(recorded: Any, expected: Any, place: str = "", *, rel: float = CLOSE) -> Iterator[Contradiction]:
     """Yield the values that are others than those that follow, field by field; what is not stated is none."""
-    if stated is None:
+    if recorded is None:
         return
-    if isinstance(expected, Mapping) and isinstance(stated, Mapping):
-        for name in (name for name in expected if name in stated):
-            yield from _compared(stated[name], expected[name], f"{place}{name}.", rel=rel)
+    if isinstance(expected, Mapping) and isinstance(recorded, Mapping):
+        for name in (name for name in expected if name in recorded):
+            yield from _compared(recorded[name], expected[name], f"{place}{name}.", rel=rel)
         return
-    if isinstance(expected, list) and isinstance(stated, list) and len(expected) == len(stated):
-        for i, pair in enumerate(zip(stated, expected, strict=True)):
+    if isinstance(expected, list) and isinstance(recorded, list) and len(expected) == len(recorded):
+        for i, pair in enumerate(zip(recorded, expected, strict=True)):
             yield from _compared(*pair, f"{place.removesuffix('.')}[{i}].", rel=rel)
         return
     field = place.removesuffix(".")
-    same = stated == expected
-    if isinstance(stated, int | float) and isinstance(expected, int | float):
+    agrees = recorded == expected
+    if isinstance(recorded, int | float) and isinstance(expected, int | float):
         is_p = field.endswith(("p_value", "adjusted"))  # searched on a logarithmic scale, to so many nats
         close = {"rel_tol": rel + P_VALUE_DIGITS} if is_p else {"rel_tol": rel, "abs_tol": _DUST}
-        same = math.isclose(stated, expected, **close)
-    if not same:
-        said, other = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in (stated, expected))
-        yield Contradiction(field, f"is {said}, and {other} follows from the rest")
+        agrees = math.isclose(recorded, expected, **close)
+    if not agrees:
+        text, other = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in (recorded, expected))
+        yield Contradiction(field, f"is {text}, and {other} follows from the rest")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SEED_SHIFT = 3_000_000
 #: Where nothing is known to be exact.
 NO_LEVELS: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}
-Found = TypeVar("Found")
+Extra = TypeVar("Extra")
 
 
 @dataclass
@@ -41,30 +41,30 @@ class Extras:
 
     missing: list[MissingExtra]
 
-    def get(self, what: str, make: Callable[[], Found]) -> Found | None:
+    def get(self, name: str, make: Callable[[], Extra]) -> Extra | None:
         """Return an extra; None where it is missing."""
-        with stage(f"computing the {what}"):
-            made, missing = extra_or_reason(what, make)
+        with stage(f"computing the {name}"):
+            extra, missing = extra_or_reason(name, make)
         self.missing += missing
-        return made
+        return extra
 
-    def written(self, what: str, make: Callable[[], Found]) -> Found | None:
+    def written(self, name: str, make: Callable[[], Extra]) -> Extra | None:
         """Return an extra that can be written as JSON; None where it is missing."""
 
-        def made() -> Found:
+        def made() -> Extra:
             extra = make()
             json_text(extra)
             return extra
 
-        return self.get(what, made)
+        return self.get(name, made)
 
     def noted(self, record: ClaimRecord) -> ClaimRecord:
         """Return a record that says what is missing."""
-        known, found = (
+        earlier, missing = (
             record.get("missing", []),
-            [MissingJson(what=one.what, reason=one.reason) for one in self.missing],
+            [MissingJson(what=extra.what, reason=extra.reason) for extra in self.missing],
         )
-        return {**record, "missing": [*known, *found]} if found else record
+        return {**record, "missing": [*earlier, *missing]} if missing else record
 
 
 def with_shrunk(record: ClaimRecord, shrink: Callable[[], ShrunkWitness | None]) -> ClaimRecord:
@@ -72,8 +72,8 @@ def with_shrunk(record: ClaimRecord, shrink: Callable[[], ShrunkWitness | None])
     extras = Extras([])
 
     def shrunk() -> ShrunkJson | None:
-        found = shrink()
-        return None if found is None else found.to_json()
+        witness = shrink()
+        return None if witness is None else witness.to_json()
 
     return extras.noted({**record, "shrunk": extras.written("shrunk witness", shrunk)})
 
@@ -217,8 +217,8 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
     true = exact.get(result.claim.delta, result.epsilon_lower)
     figures["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
     if exact and "profile" in figures:
-        known = [(delta, finite(exact[delta])) for delta in PROFILE_DELTAS]
-        figures["profile"]["exact"] = {"delta": [d for d, _ in known], "epsilon": [e for _, e in known]}
+        points = [(delta, finite(exact[delta])) for delta in PROFILE_DELTAS]
+        figures["profile"]["exact"] = {"delta": [d for d, _ in points], "epsilon": [e for _, e in points]}
     return figures
 
 

@@ -9,7 +9,7 @@ from ..learners.entry import PUBLISHED, STANDINGS
 from .reading import is_untested, verdict_of
 
 #: The name under which falsified claims without a standing are counted: those of a user's own targets.
-OWN = "claims"
+OWN_CLAIMS = "claims"
 #: Relations under which all that one user gave differs, and not one round or record.
 USER_LEVEL = ("user", "user-losses")
 
@@ -29,7 +29,7 @@ def headline(claims: Sequence[ClaimRecord]) -> dict[str, int]:
     }
     documented = {"documented": sum(c.get("standing") == "documented" for c in false)}
     counts |= documented if any(claim.get("standing") == "documented" for claim in claims) else {}
-    return {**counts, OWN: sum(not c.get("standing") for c in false), "untested": sum(map(is_untested, claims))}
+    return {**counts, OWN_CLAIMS: sum(not c.get("standing") for c in false), "untested": sum(map(is_untested, claims))}
 
 
 def headline_words(record: RunRecord) -> str:
@@ -41,28 +41,28 @@ def headline_words(record: RunRecord) -> str:
     if "FALSIFIED" not in verdicts:
         survived = sum(verdict_of(claim) == "SURVIVED" for claim in claims)
         if survived:
-            others = f", {len(claims) - survived} underpowered" if survived < len(claims) else ""
-            return f"No privacy claim was falsified; {survived} of {len(claims)} survived{others}."
+            rest = f", {len(claims) - survived} underpowered" if survived < len(claims) else ""
+            return f"No privacy claim was falsified; {survived} of {len(claims)} survived{rest}."
         return "No privacy claim could be tested: all audits are underpowered."
-    counts, counted = headline(claims), _counted(claims)
-    if counted == PUBLISHED:
+    counts, standings = headline(claims), _counted(claims)
+    if standings == PUBLISHED:
         return _published_words(counts)
-    if counted == ("documented",):
+    if standings == ("documented",):
         false = counts["documented"]
         if not false:
             return "No documented claim of a library was falsified."
         return f"{false} documented claim{'s' * (false != 1)} of libraries {'is' if false == 1 else 'are'} false."
-    if counted == (OWN,):
+    if standings == (OWN_CLAIMS,):
         return _own_words([c for c in claims if not c.get("standing")], len(record.get("errors") or ()))
     return f"No published statement was audited; falsified: {_listed(counts, ())}."
 
 
 def _own_words(claims: Sequence[ClaimRecord], unaudited: int) -> str:
     false = [claim for claim in claims if claim["verdict"] == "FALSIFIED"]
-    users, many = sum(map(_is_of_users, false)), len(claims) + unaudited
-    total = f"{many} privacy claim{'s' * (many != 1)}"
-    some = f", {users} of them" if users < len(false) else ","
-    level = f"{some} at the level of users" if users else ""
+    users, n_claims = sum(map(_is_of_users, false)), len(claims) + unaudited
+    total = f"{n_claims} privacy claim{'s' * (n_claims != 1)}"
+    part = f", {users} of them" if users < len(false) else ","
+    level = f"{part} at the level of users" if users else ""
     if not false:  # which is not to say that they are true
         return f"None of {total} was falsified."
     return f"{len(false)} of {total} {'are' if len(false) > 1 else 'is'} false{level}."
@@ -75,8 +75,8 @@ def _is_of_users(claim: ClaimRecord) -> bool:
 
 def _counted(claims: Sequence[ClaimRecord]) -> tuple[str, ...]:
     """Return the standings that the headline counts: the first of published, documented and own that a claim has."""
-    standings = {claim.get("standing") or OWN for claim in claims}
-    return next((kind for kind in (PUBLISHED, ("documented",), (OWN,)) if standings & set(kind)), ())
+    standings = {claim.get("standing") or OWN_CLAIMS for claim in claims}
+    return next((kind for kind in (PUBLISHED, ("documented",), (OWN_CLAIMS,)) if standings & set(kind)), ())
 
 
 def _published_words(counts: Mapping[str, int]) -> str:
@@ -92,9 +92,9 @@ def _published_words(counts: Mapping[str, int]) -> str:
 
 def beside_words(claims: Sequence[ClaimRecord]) -> str:
     """Return what was falsified beside what the headline counts; nothing if nothing was."""
-    counted = _counted(claims)
-    apart = _listed(headline(claims), counted) if counted else ""
-    return f"Falsified beside them, and not counted: {apart}." if apart else ""
+    standings = _counted(claims)
+    listing = _listed(headline(claims), standings) if standings else ""
+    return f"Falsified beside them, and not counted: {listing}." if listing else ""
 
 
 def _listed(counts: Mapping[str, int], but: Sequence[str]) -> str:
@@ -104,14 +104,14 @@ def _listed(counts: Mapping[str, int], but: Sequence[str]) -> str:
         "reading": "reading",
         "variant": "variant",
         "control": "control",
-        OWN: "claim of no standing",
+        OWN_CLAIMS: "claim of no standing",
     }
-    apart = [
+    phrases = [
         f"{counts[key]} {_plural(name, counts[key])}"
         for key, name in names.items()
         if counts.get(key) and key not in but
     ]
-    return " and ".join([", ".join(apart[:-1]), apart[-1]] if len(apart) > 1 else apart)
+    return " and ".join([", ".join(phrases[:-1]), phrases[-1]] if len(phrases) > 1 else phrases)
 
 
 def _plural(name: str, count: int) -> str:

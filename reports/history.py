@@ -39,9 +39,9 @@ class Count(NamedTuple):
     @classmethod
     def of_json(cls, numbers: Any) -> Count:
         """Read them; raise ValueError for others."""
-        epsilon, delta, right, wrong, runs, log_e = (float(number) for number in numbers)
-        sizes = [int(right), int(wrong), int(runs)]
-        if sizes != [right, wrong, runs] or min(sizes) < 0 or right + wrong > runs or not 0 <= delta < 1:
+        epsilon, delta, hits, misses, runs, log_e = (float(number) for number in numbers)
+        sizes = [int(hits), int(misses), int(runs)]
+        if sizes != [hits, misses, runs] or min(sizes) < 0 or hits + misses > runs or not 0 <= delta < 1:
             raise ValueError("no counts")
         return cls(Line(epsilon, delta), Guesses(*sizes), log_e)
 
@@ -86,12 +86,12 @@ class Change:
     @property
     def log_growth(self) -> NDArray[np.float64]:
         """The logarithm of L: (events, stakes), the claim's own event first; nan of one that was not counted."""
-        rows = [np.full(STAKES.size, np.nan) if one is None else one.log_growth for one in (self.own, self.accepted)]
+        rows = [np.full(STAKES.size, np.nan) if row is None else row.log_growth for row in (self.own, self.accepted)]
         return np.array(rows)
 
     def to_text(self) -> str:
         """Return its line."""
-        data = vars(self) | {name: one and one.to_json() for name, one in self.counts.items()}
+        data = vars(self) | {name: count and count.to_json() for name, count in self.counts.items()}
         return json.dumps(data, sort_keys=True)
 
     @property
@@ -107,8 +107,8 @@ class Change:
             raise ValueError("no object")
         time, claim, change = (str(data[name]) for name in ("time", "claim", "change"))
         read = {str(name): str(digest) for name, digest in data["read"].items()}
-        own, accepted = (None if data[name] is None else Count.of_json(data[name]) for name in ("own", "accepted"))
-        return cls(time, claim, change, own, accepted, int(data["batches"]), int(data["more_runs"]), read)
+        claimed, accepted = (None if data[name] is None else Count.of_json(data[name]) for name in ("own", "accepted"))
+        return cls(time, claim, change, claimed, accepted, int(data["batches"]), int(data["more_runs"]), read)
 
 
 @dataclass(frozen=True)
@@ -160,20 +160,20 @@ class History:
     def until(self, change: Change) -> list[Change]:
         """Return the changes of a claim up to one of them, which ends the list as the file has it."""
         changes = self.of(change.claim)
-        place = next((i for i, one in enumerate(changes) if one.change == change.change), None)
+        place = next((i for i, other in enumerate(changes) if other.change == change.change), None)
         return [*changes, change] if place is None else changes[: place + 1]
 
     def add(self, changes: Sequence[Change]) -> None:
         """Append changes that no other run has added meanwhile; one run at a time does."""
         with alone(self.path.with_name(f".{self.path.name}.adding")):  # to write has a lock of its own
-            now = History.beside(self.path)
-            known = {(change.claim, change.change) for change in now.changes}
-            last = max((change.time for change in now.changes), default="")  # clocks differ
-            new = [one for one in changes if (one.claim, one.change) not in known]
+            current = History.beside(self.path)
+            keys = {(change.claim, change.change) for change in current.changes}
+            last = max((change.time for change in current.changes), default="")  # clocks differ
+            new = [change for change in changes if (change.claim, change.change) not in keys]
             added = [replace(change, time=max(change.time, last)) for change in new]
-            if now.torn:
-                self.write(now.changes)
-            self.changes[:] = [*now.changes, *added]
+            if current.torn:
+                self.write(current.changes)
+            self.changes[:] = [*current.changes, *added]
             if added:
                 with self.path.open("a", encoding="utf-8") as file:
                     file.write("".join(f"{change.to_text()}\n" for change in added))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..audit.record_types import MeasureJson
 
 #: What of a task is no part of its question: what it may spend, words, and what stands in the question otherwise.
-_APART = frozenset(
+_EXCLUDED = frozenset(
     {
         *("budget", "note", "measure", "epsilon", "delta", "canaries", "trainings", "pair", "left", "right"),
         *("input_schema", "scores", "inserted", "held_out", "parameters"),
@@ -51,14 +51,14 @@ def question_of(task: Task, claim: ClaimRecord) -> dict[str, object]:
     claim : dict
         Its record.
     """
-    given = {side: pair[side] for side in SIDES if side in (pair := claim.get("pair") or {})}
+    worlds = {side: pair[side] for side in SIDES if side in (pair := claim.get("pair") or {})}
     schema = claim.get("inputs")
-    facts: dict[str, object] = {
-        **{name: value for name, value in vars(task).items() if name not in _APART},
+    question: dict[str, object] = {
+        **{name: value for name, value in vars(task).items() if name not in _EXCLUDED},
         **{name: value for name in _OF_RECORD if (value := cast("Mapping[str, object]", claim).get(name)) is not None},
         "parameters": {name: _number(value) for name, value in (claim.get("parameters") or {}).items()},
         "noise": None if ":" in task.target or task.of_scores else [task.epsilon, task.delta],
-        "given": given if claim.get("pair_given") else None,
+        "given": worlds if claim.get("pair_given") else None,
         "inputs": None if schema is None else digest_of(schema),
         "scores": [name for name in ("scores", "inserted", "held_out") if getattr(task, name) is not None],
         "stop": task.budget.stop,
@@ -67,7 +67,7 @@ def question_of(task: Task, claim: ClaimRecord) -> dict[str, object]:
         "canaries": (claim.get("scores") or {}).get("canaries"),
         "trainings": task.trainings,
     }
-    canonical: dict[str, object] = json.loads(canonical_text(facts))
+    canonical: dict[str, object] = json.loads(canonical_text(question))
     return canonical
 
 
@@ -79,16 +79,16 @@ def _number(value: object) -> object:
 
 def measure(claim: ClaimRecord) -> MeasureJson:
     """Return how a claim counts privacy, with its kind; epsilon and delta where the record says nothing else."""
-    stated = dict(claim.get("measure") or claim["claimed"])
-    if not stated.keys() - {"kind", "epsilon", "delta"}:
-        stated = {"delta": 0.0, **stated, "kind": "approximate"}
-    floats = {name: float(value) for name, value in stated.items() if isinstance(value, int)}  # 1 is 1.0
-    return cast("MeasureJson", {"kind": None, **stated, **floats})
+    recorded = dict(claim.get("measure") or claim["claimed"])
+    if not recorded.keys() - {"kind", "epsilon", "delta"}:
+        recorded = {"delta": 0.0, **recorded, "kind": "approximate"}
+    floats = {name: float(value) for name, value in recorded.items() if isinstance(value, int)}  # 1 is 1.0
+    return cast("MeasureJson", {"kind": None, **recorded, **floats})
 
 
-def same_unit(now: Mapping[str, object], then: Mapping[str, object]) -> bool:
+def same_unit(new: Mapping[str, object], old: Mapping[str, object]) -> bool:
     """Tell whether two measures, as `measure` returns them, differ in levels alone: their bounds are of one kind."""
-    return all(now.get(name) == then.get(name) for name in {**now, **then} if name not in LEVELS)
+    return all(new.get(name) == old.get(name) for name in {**new, **old} if name not in LEVELS)
 
 
 def mark(claim: ClaimRecord) -> str:
@@ -107,30 +107,30 @@ class Difference(NamedTuple):
         return f"{self.field} - {self.accepted} + {self.asked}"
 
 
-def differences(new: ClaimRecord, old: ClaimRecord) -> list[Difference]:
+def differences(claim: ClaimRecord, accepted: ClaimRecord) -> list[Difference]:
     """Return in which fields a claim asks other than an accepted one, or less of it: nothing where it asks as much."""
-    now, then = new["question"], old["question"]
+    new, old = claim["question"], accepted["question"]
     return [
-        Difference(name, _short(then.get(name)), _short(now.get(name)))
-        for name in sorted({**then, **now})
-        if now.get(name) != then.get(name) and not _asks_more(name, now.get(name), then.get(name))
+        Difference(name, _short(old.get(name)), _short(new.get(name)))
+        for name in sorted({**old, **new})
+        if new.get(name) != old.get(name) and not _asks_more(name, new.get(name), old.get(name))
     ]
 
 
-def _asks_more(name: str, now: object, then: object) -> bool:
+def _asks_more(name: str, new: object, old: object) -> bool:
     """Tell whether a field has more power than was accepted, or smaller levels of the same measure."""
     if name in POWER:
-        return isinstance(now, int) and isinstance(then, int) and now >= then
-    if name != "measure" or not isinstance(now, dict) or not isinstance(then, dict) or now.keys() != then.keys():
+        return isinstance(new, int) and isinstance(old, int) and new >= old
+    if name != "measure" or not isinstance(new, dict) or not isinstance(old, dict) or new.keys() != old.keys():
         return False
     levels = (*LEVELS, "delta")
-    if any(now[key] != then[key] for key in now if key not in (*levels, "points")):
+    if any(new[key] != old[key] for key in new if key not in (*levels, "points")):
         return False
-    if any(now[key] > then[key] for key in now if key in levels):
+    if any(new[key] > old[key] for key in new if key in levels):
         return False
     return all(
-        any(epsilon <= known[0] and delta <= known[1] for epsilon, delta in now["points"])
-        for known in then.get("points", ())
+        any(epsilon <= point[0] and delta <= point[1] for epsilon, delta in new["points"])
+        for point in old.get("points", ())
     )
 
 
@@ -144,21 +144,21 @@ class Matching(NamedTuple):
 
 def matched(new: Sequence[ClaimRecord], old: Sequence[ClaimRecord]) -> Matching:
     """Return which claim continues which accepted one of its target: those that differ least first."""
-    found = [
+    candidates = [
         (differences(claim, accepted), i, j)
         for i, claim in enumerate(new)
         for j, accepted in enumerate(old)
         if claim["name"] == accepted["name"]
     ]
     partners: dict[int, tuple[int, list[Difference]]] = {}
-    taken: set[int] = set()
-    for changes, i, j in sorted(found, key=lambda one: (len(one[0]), *one[1:])):
-        if i not in partners and j not in taken:
+    assigned: set[int] = set()
+    for changes, i, j in sorted(candidates, key=lambda candidate: (len(candidate[0]), *candidate[1:])):
+        if i not in partners and j not in assigned:
             partners[i] = j, changes
-            taken.add(j)
+            assigned.add(j)
     pairs = [(new[i], old[j], changes) for i, (j, changes) in sorted(partners.items())]
     added = [claim for i, claim in enumerate(new) if i not in partners]
-    return Matching(pairs, added, [claim for j, claim in enumerate(old) if j not in taken])
+    return Matching(pairs, added, [claim for j, claim in enumerate(old) if j not in assigned])
 
 
 def names(claims: Sequence[ClaimRecord]) -> list[str]:
@@ -166,20 +166,20 @@ def names(claims: Sequence[ClaimRecord]) -> list[str]:
     return settings(claims, list(map(_name, claims)), " ")
 
 
-def settings(claims: Sequence[ClaimRecord], words: Sequence[str], separator: str = ", ") -> list[str]:
+def settings(claims: Sequence[ClaimRecord], texts: Sequence[str], separator: str = ", ") -> list[str]:
     """Return words on each claim, and where a target has several alike, the first facts that tell these apart."""
-    labels = list(words)
-    keys = [(claim["name"], word) for claim, word in zip(claims, words, strict=True)]
+    labels = list(texts)
+    keys = [(claim["name"], text) for claim, text in zip(claims, texts, strict=True)]
     for key in [key for key, count in Counter(keys).items() if count > 1]:
-        facts = {i: _facts(claims[i]) for i, other in enumerate(keys) if other == key}
+        traits = {i: _traits(claims[i]) for i, other in enumerate(keys) if other == key}
         prefixes: list[list[str]] = [[]]
-        for name in dict.fromkeys(chain(*facts.values())):
-            if len({fact.get(name) for fact in facts.values()}) > 1:
+        for name in dict.fromkeys(chain(*traits.values())):
+            if len({trait.get(name) for trait in traits.values()}) > 1:
                 prefixes.append([*prefixes[-1], name])
-        enough = max(prefixes, key=lambda names: len({tuple(map(fact.get, names)) for fact in facts.values()}))
-        for i, fact in facts.items():
+        enough = max(prefixes, key=lambda names: len({tuple(map(trait.get, names)) for trait in traits.values()}))
+        for i, trait in traits.items():
             labels[i] = separator.join(
-                filter(None, [labels[i], *(f"{name}={fact[name]}" for name in enough if name in fact)])
+                filter(None, [labels[i], *(f"{name}={trait[name]}" for name in enough if name in trait)])
             )
     return labels
 
@@ -187,17 +187,17 @@ def settings(claims: Sequence[ClaimRecord], words: Sequence[str], separator: str
 def _name(claim: ClaimRecord) -> str:
     # A mechanism has neither losses nor surfaces, and a relation only where one was asked for.
     of_learner = [str(word) for word in map(claim.get, ("losses", "surface", "neighbours")) if word]
-    own = [kind_words(claim)] if claim.get("scores") else []
-    setting = [claim.get("calibration"), *own, *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
-    within = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
-    return f"{claim['name']} {claimed_words(measure_of(claim))}{within}"
+    kind = [kind_words(claim)] if claim.get("scores") else []
+    setting = [claim.get("calibration"), *kind, *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
+    suffix = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
+    return f"{claim['name']} {claimed_words(measure_of(claim))}{suffix}"
 
 
-def _facts(claim: ClaimRecord) -> dict[str, str]:
+def _traits(claim: ClaimRecord) -> dict[str, str]:
     """Return what else may tell two claims apart, as text."""
     pair = (claim.get("pair") or {}) if claim.get("pair_given") else {}
     worlds = {side: canonical_text(pair[side]) for side in SIDES if side in pair}
-    facts: dict[str, object] = {
+    traits: dict[str, object] = {
         "T": claim.get("rounds"),
         "arms": claim.get("arms"),
         **(claim.get("parameters") or {}),
@@ -207,7 +207,7 @@ def _facts(claim: ClaimRecord) -> dict[str, str]:
         "runs": claim.get("budget") or claim.get("runs"),
         "stop": claim.get("stop"),
     }
-    return {key: str(value) for key, value in facts.items() if value is not None}
+    return {key: str(value) for key, value in traits.items() if value is not None}
 
 
 def _adapts(world: object) -> bool:
@@ -221,7 +221,7 @@ def told_apart(findings: Sequence[Said], *sides: Sequence[ClaimRecord]) -> list[
     labels: dict[tuple[str, str], str] = {}
     for claims in sides:
         siblings = [claim for claim in claims if claim["name"] in several]
-        labels |= {(mark(one), one["replay"]): name for one, name in zip(siblings, names(siblings), strict=True)}
+        labels |= {(mark(claim), claim["replay"]): name for claim, name in zip(siblings, names(siblings), strict=True)}
     return [f | {"label": labels[f["claim"], f["replay"]]} if f["name"] in several else f for f in findings]
 
 

@@ -65,7 +65,7 @@ def result_plot(result: Result, kind: Kind | None = None) -> Plot:
         raise must_be_one_of("kind", get_args(Kind), kind)
     record = legible_claim(record_of(result))
     if kind == "ruler":
-        return Plot(ruler.picture([record], title=(words := ruler.row(record).alternative)), words)
+        return Plot(ruler.picture([record], title=(caption := ruler.row(record).alternative)), caption)
     if kind == "roc" and result.canaries is None:
         raise ValueError("kind must be ruler or tradeoff, got 'roc': only scores of canaries have a ROC curve")
     if not available():
@@ -83,11 +83,11 @@ def _drawn(title: str, painted: Callable[[], tuple[str, str, str]]) -> Plot:
 
 def record_of(result: Result) -> ClaimRecord:
     """Return the record of a claim, as far as its result alone tells it: no target, no replay, no traces."""
-    claim, pair, certificate, found = result.claim, result.pair, result.certificate, result.canaries
+    claim, pair, certificate, canaries = result.claim, result.pair, result.certificate, result.canaries
     extras = Extras(list(result.missing))
     of_learner = isinstance(pair, Pair)
     record: ClaimRecord = {
-        "name": "a learner" if of_learner else "a mechanism" if found is None else "a training",
+        "name": "a learner" if of_learner else "a mechanism" if canaries is None else "a training",
         "surface": claim.surface,
         "neighbours": claim.neighbours,
         "relation": neighbours_words(claim.neighbours) if of_learner else None,
@@ -116,8 +116,8 @@ def record_of(result: Result) -> ClaimRecord:
         "pair": pair.to_json(),
         "seed": result.seed,
     }
-    if found is not None:
-        record |= {"design": found.design, "scores": found.to_json()}
+    if canaries is not None:
+        record |= {"design": canaries.design, "scores": canaries.to_json()}
     return extras.noted(record)
 
 
@@ -125,9 +125,9 @@ def tradeoff_of(result: Result) -> TradeoffJson:
     """Return both errors of the event's two thresholds, with their intervals, between those of constant guesses."""
     counts, alpha = result.certificate.counts, result.certificate.alpha
     left, right = counts.runs_left, counts.runs - counts.runs_left
-    named = ((counts.right_upper, left - counts.left_upper), (right - counts.right_lower, counts.left_lower))
+    event = ((counts.right_upper, left - counts.left_upper), (right - counts.right_lower, counts.left_lower))
     # Of two thresholds with one rate of false positives the curve passes the one that misses more first.
-    errors = sorted({(0, left), (right, 0), *named}, key=lambda error: (error[0], -error[1])) if left and right else []
+    errors = sorted({(0, left), (right, 0), *event}, key=lambda error: (error[0], -error[1])) if left and right else []
     false, missed = ([error[side] for error in errors] for side in (0, 1))
 
     def share(times: list[int], runs: int) -> tuple[list[float], list[float], list[float]]:

@@ -72,18 +72,18 @@ MARKER = f"overclaim({', '.join(MARKED)}): budget and seed of the audits in this
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the command line."""
     group = parser.getgroup("overclaim", "privacy audits")
-    for name, words in (
+    for name, text in (
         ("runs", "Runs of each audit that does not say how many."),
         ("seed", "Seed of each audit that does not say which.  [default: 0]"),
     ):
-        least = OPTIONS[name].schema["minimum"]
-        group.addoption(f"--overclaim-{name}", metavar=name.upper(), type=_at_least(least), help=words)
+        minimum = OPTIONS[name].schema["minimum"]
+        group.addoption(f"--overclaim-{name}", metavar=name.upper(), type=_at_least(minimum), help=text)
 
 
-def _at_least(least: int) -> Callable[[str], int]:
+def _at_least(minimum: int) -> Callable[[str], int]:
     def number(text: str) -> int:
-        if int(text) < least:
-            raise argparse.ArgumentTypeError(f"must be at least {least}, got {text}")
+        if int(text) < minimum:
+            raise argparse.ArgumentTypeError(f"must be at least {minimum}, got {text}")
         return int(text)
 
     return number
@@ -96,8 +96,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say what the command line changes of every audit, so that a log tells how to repeat it."""
-    given = [f"{name} {value}" for name, value in _given(config).items()]
-    return f"overclaim: {', '.join(given)}" if given else None
+    options = [f"{name} {value}" for name, value in _given(config).items()]
+    return f"overclaim: {', '.join(options)}" if options else None
 
 
 def _given(config: pytest.Config) -> dict[str, object]:
@@ -112,11 +112,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     Plugins may make several attempts. What the last one did not come to, as it failed or was skipped, is excused.
     """
     asking = item.config.stash[ASKING] = [Asker(item)]
-    done = yield
+    outcome = yield
     if item.stash.get(ENDED_EARLY, False):
         false = item.config.stash.get(FALSE, [])
-        item.config.stash[FALSE] = [one for one in false if one.asker is not asking[0]]
-    return done
+        item.config.stash[FALSE] = [entry for entry in false if entry.asker is not asking[0]]
+    return outcome
 
 
 @pytest.hookimpl(wrapper=True)
@@ -142,8 +142,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for false in item.config.stash.get(FALSE, []):
         if false.reporter is item:
             false.reporter = None
-    if wrong := _mistake(item):
-        pytest.fail(wrong, pytrace=False)
+    if mistake := _mistake(item):
+        pytest.fail(mistake, pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -157,52 +157,52 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Fail where a result is FALSIFIED and nobody asked: when what it was audited for is over, fixtures and all."""
-    done = yield
+    outcome = yield
     going_on: set[object] = set() if nextitem is None else set(nextitem.listchain())
-    early = item.config.stash[ASKING][0] if item.stash.get(ENDED_EARLY, False) else None
-    over = [one for one in _unasked(item.config) if one.asker.node not in going_on and one.asker is not early]
+    asker = item.config.stash[ASKING][0] if item.stash.get(ENDED_EARLY, False) else None
+    false = [entry for entry in _unasked(item.config) if entry.asker.node not in going_on and entry.asker is not asker]
     if hasattr(item.config, "workerinput"):  # another process may ask for what a wide fixture made there
-        over = [one for one in over if isinstance(one.asker.node, pytest.Item)]
-    if over:
-        for one in over:
-            one.reporter = item
-        more = f"\n... and {len(over) - 1} more" if over[1:] else ""
-        pytest.fail(f"{NOBODY_ASKED}\n{over[0].result.report()}{more}", pytrace=False)
-    return done
+        false = [entry for entry in false if isinstance(entry.asker.node, pytest.Item)]
+    if false:
+        for entry in false:
+            entry.reporter = item
+        rest = f"\n... and {len(false) - 1} more" if false[1:] else ""
+        pytest.fail(f"{NOBODY_ASKED}\n{false[0].result.report()}{rest}", pytrace=False)
+    return outcome
 
 
 def _unasked(config: pytest.Config) -> list[Falsified]:
     """Return the falsified results that nobody judged, in a later attempt neither, and that no report names."""
     false = config.stash.get(FALSE, [])
-    judged = [(one.key, one.asker) for one in false if one.result.judged]
+    judged = [(entry.key, entry.asker) for entry in false if entry.result.judged]
     return [
-        one
-        for one in false
-        if not one.result.judged
-        and one.reporter is None
-        and not any(key == one.key and asker is not one.asker for key, asker in judged)
+        entry
+        for entry in false
+        if not entry.result.judged
+        and entry.reporter is None
+        and not any(key == entry.key and asker is not entry.asker for key, asker in judged)
     ]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
     """Take in what a worker of xdist says at its end."""
-    if said := getattr(node, "workeroutput", {}).get("overclaim"):
-        node.config.stash.setdefault(OF_WORKERS, []).append(said)
+    if report := getattr(node, "workeroutput", {}).get("overclaim"):
+        node.config.stash.setdefault(OF_WORKERS, []).append(report)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the session where a result is FALSIFIED, nobody asked, and no test's last report says so."""
     config = session.config
     false = config.stash.get(FALSE, [])
-    said = {
-        "left": [[list(one.key), one.result.report()] for one in _unasked(config)],
-        "judged": [list(one.key) for one in false if one.result.judged],
+    report = {
+        "left": [[list(entry.key), entry.result.report()] for entry in _unasked(config)],
+        "judged": [list(entry.key) for entry in false if entry.result.judged],
     }
     if (of_worker := getattr(config, "workeroutput", None)) is not None:
-        of_worker["overclaim"] = said
+        of_worker["overclaim"] = report
         return
-    config.stash.setdefault(OF_WORKERS, []).append(said)
+    config.stash.setdefault(OF_WORKERS, []).append(report)
     if _left(config) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -216,9 +216,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 def _left(config: pytest.Config) -> list[str]:
     """Return the reports of the results that no process judged: each fixture of a worker's has its like in others."""
-    said = config.stash.get(OF_WORKERS, [])
-    judged = [key for one in said for key in one["judged"]]
-    left = {tuple(key): report for one in said for key, report in one["left"] if key not in judged}
+    workers = config.stash.get(OF_WORKERS, [])
+    judged = [key for worker in workers for key in worker["judged"]]
+    left = {tuple(key): report for worker in workers for key, report in worker["left"] if key not in judged}
     return [*left.values()]
 
 
@@ -229,22 +229,22 @@ def _mistake(node: Node) -> str:
         if marker.args or unknown:
             if removed := [name for name in unknown if name in REMOVED]:
                 return f"the marker overclaim takes no {removed[0]}: {REMOVED[removed[0]]}"
-            got = ", ".join([*map(repr, marker.args), *unknown])
-            return f"the marker overclaim takes {', '.join(MARKED)} by name, got {got}"
+            arguments = ", ".join([*map(repr, marker.args), *unknown])
+            return f"the marker overclaim takes {', '.join(MARKED)} by name, got {arguments}"
         for name, value in marker.kwargs.items():
             option = MARKED[name]
-            fit = name != "score" and fits(value, option.schema)
-            if not (fit or (name in ("weaken", "score") and callable(value))):
+            is_valid = name != "score" and fits(value, option.schema)
+            if not (is_valid or (name in ("weaken", "score") and callable(value))):
                 return f"the marker overclaim takes {option.marker} as {name}, got {value!r}"
     return ""
 
 
 def _options(node: Node) -> dict[str, Any]:
     """Return the options of the command line and, above them, of a node's markers, the nearest first."""
-    chosen = _given(node.config)
+    options = _given(node.config)
     for marker in reversed(list(node.iter_markers("overclaim"))):
-        chosen |= marker.kwargs
-    return chosen
+        options |= marker.kwargs
+    return options
 
 
 @pytest.fixture(scope="session")
@@ -261,16 +261,16 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         from ..learners.protocol import LearnerError
 
         node = pytestconfig.stash[ASKING][-1].node
-        if wrong := _mistake(node):
-            pytest.fail(wrong, pytrace=False)
-        chosen = {**_options(node), **options}
+        if mistake := _mistake(node):
+            pytest.fail(mistake, pytrace=False)
+        settings = {**_options(node), **options}
         try:
-            result = audit(learner, claim, **chosen)
+            result = audit(learner, claim, **settings)
         except LearnerError as error:  # it says in a line what our frames would in a hundred
             crash = error.with_traceback(None)
         else:
             command = _command(node, result)
-            return _noted(pytestconfig, AuditedResult(result, learner, command, seeded=not chosen.get("os_random")))
+            return _noted(pytestconfig, AuditedResult(result, learner, command, seeded=not settings.get("os_random")))
         raise crash from None
 
     return run
@@ -286,11 +286,11 @@ def audit_scores(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         from ..audit.canaries.score_audit import audit_scores
 
         node = pytestconfig.stash[ASKING][-1].node
-        if wrong := _mistake(node):
-            pytest.fail(wrong, pytrace=False)
-        known = {name: value for name, value in _options(node).items() if name in ("seed", "confidence")}
+        if mistake := _mistake(node):
+            pytest.fail(mistake, pytrace=False)
+        defaults = {name: value for name, value in _options(node).items() if name in ("seed", "confidence")}
         audit: Callable[..., Result] = audit_scores
-        result = audit(scores, **{**known, **options})
+        result = audit(scores, **{**defaults, **options})
         return _noted(pytestconfig, AuditedResult(result, "scores", _command(node, result)))
 
     return run
@@ -300,7 +300,7 @@ def _noted(config: pytest.Config, audited: AuditedResult) -> AuditedResult:
     """Return a result; one that is FALSIFIED is remembered, as nobody may ask for its verdict."""
     if audited.result.verdict.value == "FALSIFIED":
         asker, false = config.stash[ASKING][-1], config.stash.setdefault(FALSE, [])
-        false.append(Falsified(asker, sum(one.asker is asker for one in false), audited))
+        false.append(Falsified(asker, sum(entry.asker is asker for entry in false), audited))
     return audited
 
 
@@ -316,14 +316,14 @@ def check_regret(pytestconfig: pytest.Config) -> Callable[..., RegretAudit]:
         from ..learners.protocol import LearnerError
 
         node = pytestconfig.stash[ASKING][-1].node
-        if wrong := _mistake(node):
-            pytest.fail(wrong, pytrace=False)
-        known = {name: value for name, value in _options(node).items() if name in ("runs", "seed", "confidence")}
+        if message := _mistake(node):
+            pytest.fail(message, pytrace=False)
+        defaults = {name: value for name, value in _options(node).items() if name in ("runs", "seed", "confidence")}
         try:
-            return check(learner, bound, **{**known, **options})
+            return check(learner, bound, **{**defaults, **options})
         except (LearnerError, OpenBoundError) as error:
-            wrong = "\n".join([str(error), *getattr(error, "__notes__", ())])
-        pytest.fail(wrong, pytrace=False)  # not in the handler: pytest would show what was handled too
+            message = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        pytest.fail(message, pytrace=False)  # not in the handler: pytest would show what was handled too
 
     return run
 
@@ -333,11 +333,11 @@ def _command(node: Any, result: Result) -> str:
     config = node.config
     # Ids start from the root folder, mostly; the command is for the folder where pytest was started.
     place = [os.path.relpath(node.path, config.invocation_params.dir), *node.nodeid.split("::")[1:]]
-    words = ["pytest", *(["::".join(place)] if node.nodeid not in ("", ".") else [])]
+    arguments = ["pytest", *(["::".join(place)] if node.nodeid not in ("", ".") else [])]
     if "runs" in _given(config):
-        words += ["--overclaim-runs", str(config.getoption("--overclaim-runs"))]
-    words += ["--overclaim-seed", str(result.seed)]
-    return shlex.join(words)
+        arguments += ["--overclaim-runs", str(config.getoption("--overclaim-runs"))]
+    arguments += ["--overclaim-seed", str(result.seed)]
+    return shlex.join(arguments)
 
 
 class AuditedResult:
@@ -396,12 +396,12 @@ class AuditedResult:
         from .reading import missing_words
         from .sanitise import visible
 
-        named = isinstance(self.learner, str)
-        name = str(self.learner) if named else f"{_name(self.learner)}{_place(self.learner)}"
+        is_name = isinstance(self.learner, str)
+        name = str(self.learner) if is_name else f"{_name(self.learner)}{_place(self.learner)}"
         record = record_of(self.result) | {"name": name, "replay": self.replay, "replayable": self.seeded}
         if isinstance(self.result.pair, RoundsPair):
             record |= {"mechanism": False, "relation": neighbours_words(self.result.claim.neighbours)}
-        elif self.result.verdict.value == "FALSIFIED" and not named:
+        elif self.result.verdict.value == "FALSIFIED" and not is_name:
             extras = Extras([])
             record = extras.noted(
                 {**record, **(extras.get("trace", lambda: cause_of(self.learner, self.result)) or {})}

@@ -31,7 +31,7 @@ FAILING = (WORSE := "worse", "changed", "missing", "new")
 #: What else did in records of before; they are read as they were.
 _FAILED = ("regression", "weakened", "lost power")
 #: Relations of data whose word says what they are.
-_PLAIN = ("replace", "add-remove")
+_PLAIN_RELATIONS = ("replace", "add-remove")
 #: The two kinds of canaries.
 INCLUDED, HELD_OUT = "included", "held-out"
 #: What stands before the command that audits a claim again: where its counts are replayed, and where they are not.
@@ -41,12 +41,12 @@ REPLAY_WORDS = ("replay", "again, not a replay")
 def legible(record: RunRecord) -> LegibleRecord:
     """Return a record with nothing hidden in its strings, and with every field that the reports name."""
     defaults = {"alpha": 0.01, "created": "", "command": "-", "overclaim": "?", "seed": "?"}
-    shown = cast(LegibleRecord, defaults | {k: v for k, v in visible(record).items() if v is not None})
-    shown["claims"] = [*map(legible_claim, record["claims"])]
-    shown["errors"] = [{"replay": "", **error} for error in shown.get("errors", ())]
-    shown["skipped"] = shown.get("skipped", [])
-    shown["findings"] = (shown.get("baseline") or {}).get("findings") or []
-    return shown
+    readable = cast(LegibleRecord, defaults | {k: v for k, v in visible(record).items() if v is not None})
+    readable["claims"] = [*map(legible_claim, record["claims"])]
+    readable["errors"] = [{"replay": "", **error} for error in readable.get("errors", ())]
+    readable["skipped"] = readable.get("skipped", [])
+    readable["findings"] = (readable.get("baseline") or {}).get("findings") or []
+    return readable
 
 
 def legible_claim(claim: ClaimRecord) -> ClaimRecord:
@@ -58,7 +58,7 @@ def legible_claim(claim: ClaimRecord) -> ClaimRecord:
 
 def missing_words(claim: ClaimRecord) -> list[str]:
     """Return what a verdict goes without, and why, line by line."""
-    return [f"missing: {one['what']}: {one['reason']}" for one in claim.get("missing") or ()]
+    return [f"missing: {extra['what']}: {extra['reason']}" for extra in claim.get("missing") or ()]
 
 
 def remark_lines(claim: ClaimRecord) -> list[str]:
@@ -68,13 +68,13 @@ def remark_lines(claim: ClaimRecord) -> list[str]:
 
 def one_sided_lines(claim: ClaimRecord) -> list[str]:
     """Return on which inputs the target raised on one side alone: no cause, as they are not those of the evidence."""
-    if not (one := (claim.get("searched") or {}).get("one_sided")):
+    if not (pair := (claim.get("searched") or {}).get("one_sided")):
         return []
     from ..audit.play.pair_text import beside  # it loads NumPy
 
-    sides = zip((one["left_raised"], one["right_raised"]), beside(one["left"], one["right"]), strict=True)
-    counts = ", in ".join(f"{count:,} of {one['runs']:,} runs on {text}" for count, text in sides)
-    return [f"raised on one side alone: {one['said']}; in {counts}"]
+    sides = zip((pair["left_raised"], pair["right_raised"]), beside(pair["left"], pair["right"]), strict=True)
+    counts = ", in ".join(f"{count:,} of {pair['runs']:,} runs on {text}" for count, text in sides)
+    return [f"raised on one side alone: {pair['said']}; in {counts}"]
 
 
 def is_mechanism(claim: ClaimRecord) -> bool:
@@ -96,9 +96,9 @@ def relation_words(claim: ClaimRecord) -> str:
     neighbours = claim.get("neighbours")
     if is_mechanism(claim):
         # Of a library's claim it is part, and of one about inputs that were searched.
-        asked = claim.get("inputs") or claim.get("standing") or claim.get("searched")
-        plain = f"{neighbours} neighbours" if asked and neighbours else ""
-        return plain if neighbours in _PLAIN else str(claim.get("relation") or plain)
+        is_shown = claim.get("inputs") or claim.get("standing") or claim.get("searched")
+        default = f"{neighbours} neighbours" if is_shown and neighbours else ""
+        return default if neighbours in _PLAIN_RELATIONS else str(claim.get("relation") or default)
     if neighbours in NEIGHBOURS:
         return "" if neighbours == "replace" else f"{neighbours} neighbours"
     return str(claim.get("relation") or "")
@@ -138,8 +138,8 @@ def verdict_of(claim: ClaimRecord) -> str:
 def decision_of(claim: ClaimRecord) -> str:
     """Return what the evidence over changes decides of a claim that is not expected to be false: empty without any."""
     before = claim.get("baseline")
-    known = isinstance(before, dict) and due_verdict(claim) != "FALSIFIED"
-    return str(before.get("decision") or "") if known and isinstance(before, dict) else ""
+    applies = isinstance(before, dict) and due_verdict(claim) != "FALSIFIED"
+    return str(before.get("decision") or "") if applies and isinstance(before, dict) else ""
 
 
 def may_allow_bypass(claim: ClaimRecord) -> bool:
@@ -172,10 +172,10 @@ def is_accepted(claim: ClaimRecord) -> bool:
 
 def is_unexpected(claim: ClaimRecord) -> bool:
     """Return whether another verdict came than the one expected; without one, whether the claim is false or leaks."""
-    verdict, due = verdict_of(claim), due_verdict(claim)
-    if is_accepted(claim) or (verdict == "BYPASS" and due == "FALSIFIED"):
+    verdict, expected = verdict_of(claim), due_verdict(claim)
+    if is_accepted(claim) or (verdict == "BYPASS" and expected == "FALSIFIED"):
         return False
-    return verdict != due if claim.get("expected") else verdict in ("FALSIFIED", "BYPASS")
+    return verdict != expected if claim.get("expected") else verdict in ("FALSIFIED", "BYPASS")
 
 
 def due_verdict(claim: ClaimRecord) -> str:
@@ -231,8 +231,8 @@ def answer_words(claim: ClaimRecord) -> str:
     """Return what line 1 says behind a claim whose bound is no answer; empty where it is one."""
     reason = reason_of(claim)
     if reason is not None:
-        of = "canaries" if claim.get("scores") else "runs"
-        return blind_spot.answer_words(reason, measure_of(claim), claim.get("runs"), of)
+        unit = "canaries" if claim.get("scores") else "runs"
+        return blind_spot.answer_words(reason, measure_of(claim), claim.get("runs"), unit)
     return "" if lower(claim) > 0 or by_holm(claim) else blind_spot.NOTHING
 
 
@@ -243,10 +243,10 @@ def by_holm(claim: ClaimRecord) -> bool:
 
 def measure_of(claim: ClaimRecord) -> MeasureJson:
     """Return the measure of a claim: of an epsilon at a delta as `claimed` says, which older records have too."""
-    stated: MeasureJson = claim.get("measure") or {}
-    if stated.get("kind") in (None, "approximate"):
+    recorded: MeasureJson = claim.get("measure") or {}
+    if recorded.get("kind") in (None, "approximate"):
         return cast("MeasureJson", {**claim["claimed"], "kind": "approximate"})
-    return stated
+    return recorded
 
 
 def level(claim: ClaimRecord) -> float:
@@ -260,10 +260,10 @@ def lower(claim: ClaimRecord) -> float:
     return float((claim.get("epsilon_lower") if bound is None else bound) or 0.0)
 
 
-def bound_text(bound: float, beyond: float) -> str:
+def bound_text(bound: float, claimed: float) -> str:
     """Return a lower bound with two decimals, or as many as tell it from 0 and from a claim that it exceeds."""
-    text = at_least(bound, ".2f", beyond)
-    return at_least(bound, ".2g", beyond) if float(text) == 0 else text
+    text = at_least(bound, ".2f", claimed)
+    return at_least(bound, ".2g", claimed) if float(text) == 0 else text
 
 
 def certified(claim: ClaimRecord) -> str:
@@ -275,8 +275,8 @@ def exact_level(claim: ClaimRecord) -> float | None:
     """Return the exact value on the audited pair, in that unit, if known; 0 where it is so but for rounding."""
     epsilon = claim.get("exact_epsilon") if measure_words.is_epsilon(measure_of(claim)) else None
     exact = claim.get("exact_level")
-    known = epsilon if exact is None else exact
-    return 0.0 if known is not None and round(known, 9) == 0 else known
+    value = epsilon if exact is None else exact
+    return 0.0 if value is not None and round(value, 9) == 0 else value
 
 
 def by_what_law(claim: ClaimRecord) -> str:
@@ -324,14 +324,14 @@ def bound_words(claim: ClaimRecord) -> str:
     measure, bound = measure_of(claim), lower(claim)
     if bound <= 0 and not by_holm(claim):
         return blind_spot.NOTHING
-    own = f"at least {measure_words.bound_words(measure, bound)} ({confidence_text(claim['confidence'])} confidence)"
+    text = f"at least {measure_words.bound_words(measure, bound)} ({confidence_text(claim['confidence'])} confidence)"
     unit = "the true profile" if measure.get("kind") == "profile" else measure_words.unit_of(measure)
     if not by_holm(claim):
-        return f"{unit} is {own}"
-    above, test = measure_words.bound_words(measure, level(claim)), claim["holm"]
+        return f"{unit} is {text}"
+    level_text, test = measure_words.bound_words(measure, level(claim)), claim["holm"]
     return (
-        f"{unit} is above {above} by Holm's procedure over the report, p-value {at_most(test['p_value'], '.2g')} "
-        f"at level {at_least(test['level'], '.2g')}; alone {own}"
+        f"{unit} is above {level_text} by Holm's procedure over the report, p-value {at_most(test['p_value'], '.2g')} "
+        f"at level {at_least(test['level'], '.2g')}; alone {text}"
     )
 
 
@@ -343,7 +343,7 @@ class ByWorld(NamedTuple):
     runs: int
     other: str
     misses: int
-    others: int
+    other_runs: int
 
 
 def named_world(claim: ClaimRecord) -> ByWorld | None:
@@ -379,22 +379,22 @@ def counted_words(claim: ClaimRecord) -> str:
     if world is None:
         right, guesses = counts["right"], counts["guesses"]
         return f"{guesses:,} guesses in {counts['runs']:,} runs: {right:,} right, {guesses - right:,} wrong"
-    name, hits, runs, other, misses, others = world
-    what = "canaries" if claim.get("scores") else "runs"
-    return f'"{name}" in {hits:,} of {runs:,} {name} {what} and in {misses:,} of {others:,} {other} {what}'
+    name, hits, runs, other, misses, other_runs = world
+    unit = "canaries" if claim.get("scores") else "runs"
+    return f'"{name}" in {hits:,} of {runs:,} {name} {unit} and in {misses:,} of {other_runs:,} {other} {unit}'
 
 
 def exact_words(claim: ClaimRecord, infinite: str = "inf") -> str:
     """Return the exact value with four digits, what infinity is called, or a dash where it is not known."""
     if claim.get("exact_infinite") and measure_words.is_epsilon(measure_of(claim)):
         return infinite
-    known = exact_level(claim)
-    return "-" if known is None else f"{known:.4g}"
+    value = exact_level(claim)
+    return "-" if value is None else f"{value:.4g}"
 
 
 def filled(claim: ClaimRecord) -> ClaimRecord:
     """Return a claim with every field that the reports name, and with the verdicts of this version."""
     claimed: ClaimedJson = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
-    known = {key: value for key, value in claim.items() if value is not None}
-    whole = cast(ClaimRecord, {**_DEFAULTS, **known, "claimed": claimed})
-    return cast(ClaimRecord, {**whole, "verdict": verdict_of(whole), "reason": reason_of(whole)})
+    fields = {key: value for key, value in claim.items() if value is not None}
+    completed = cast(ClaimRecord, {**_DEFAULTS, **fields, "claimed": claimed})
+    return cast(ClaimRecord, {**completed, "verdict": verdict_of(completed), "reason": reason_of(completed)})

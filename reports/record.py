@@ -54,17 +54,17 @@ def claim_record(
     """
     task, certificate = prepared.task, result.certificate
     extras = Extras(list(result.missing))
-    traced, drawn = (wanted and result.canaries is None for wanted in (with_trace, with_evidence))
+    traced, figured = (flag and result.canaries is None for flag in (with_trace, with_evidence))
     traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if traced else {}
     promise = promised(result)
     traces = kept_traces(promise, traces)
     upper = least_binding({**promise, **traces}, on_pair=result.pair_given)
     result = replace(result, upper=upper)
-    exact, known = facts_of(prepared, result, extras, figures=drawn)
+    exact, exact_fields = facts_of(prepared, result, extras, figures=figured)
     record: ClaimRecord = {
         **game_of(prepared, result),
         **promise,
-        **known,
+        **exact_fields,
         "verdict": result.verdict.value,
         "reason": result.reason,
         "expected": cast(Expected, task.expected),
@@ -97,7 +97,7 @@ def claim_record(
     if survives := extras.get("audit under a weaker relation", lambda: weaker_relation(prepared, result, jobs)):
         record["survives"] = survives
     record["question"] = question_of(task, record)
-    return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if drawn else {}))
+    return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if figured else {}))
 
 
 def game_of(prepared: Prepared, result: Result) -> ClaimRecord:
@@ -141,13 +141,13 @@ def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
 
     In words too, where a relation was asked for. And what an exception is, if it is an outcome.
     """
-    task, own = prepared.task, result.claim.neighbours
-    asked = task.input_schema is not None or prepared.is_mechanism
-    named = prepared.relation or (task.relation if asked else own)
+    task, stated_relation = prepared.task, result.claim.neighbours
+    of_data = task.input_schema is not None or prepared.is_mechanism
+    relation = prepared.relation or (task.relation if of_data else stated_relation)
     raising: ClaimRecord = {} if result.claim.raising == "error" else {"raising": "outcome"}
-    words = neighbours_words(named, data=True) if prepared.is_mechanism else neighbours_words(own)
-    asked = not prepared.is_mechanism or bool(prepared.relation or task.neighbours or task.input_schema is not None)
-    return {"neighbours": named, "relation": words if asked else None, **raising}
+    text = neighbours_words(relation, data=True) if prepared.is_mechanism else neighbours_words(stated_relation)
+    is_shown = not prepared.is_mechanism or bool(prepared.relation or task.neighbours or task.input_schema is not None)
+    return {"neighbours": relation, "relation": text if is_shown else None, **raising}
 
 
 def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
@@ -196,9 +196,9 @@ def attack_facts(result: Result) -> ClaimRecord:
 
 def asked(task: Task) -> ClaimRecord:
     """Return how an audit was asked for, beside its claim and budget."""
-    given = task.pair is not None or bool(task.inputs())
+    has_inputs = task.pair is not None or bool(task.inputs())
     reseeded: ClaimRecord = {"reseed": True} if task.reseed else {}
-    return {"stop": task.budget.stop, "bits": task.bits, "pair_given": given, **reseeded}
+    return {"stop": task.budget.stop, "bits": task.bits, "pair_given": has_inputs, **reseeded}
 
 
 def counted(result: Result) -> ClaimRecord:
@@ -237,14 +237,14 @@ def note_of(prepared: Prepared, result: Result) -> str:
 def standing_of(prepared: Prepared) -> ClaimRecord:
     """Return whose claim it is, and the words that it audits; None for each where the catalogue has no such case."""
     case = prepared.case
-    said = case.statement if case else None
+    statement = case.statement if case else None
     return {
         "standing": cast(Standing, case.standing) if case else None,
-        "quotation": {"text": said.text, "where": said.where} if said else None,
-        "false": (said.false if said else "") or None,
-        "answer": (said.answer if said else "") or None,
-        "repair": (said.repair if said else "") or None,
-        **({"undisclosed": True} if said and said.undisclosed else {}),
+        "quotation": {"text": statement.text, "where": statement.where} if statement else None,
+        "false": (statement.false if statement else "") or None,
+        "answer": (statement.answer if statement else "") or None,
+        "repair": (statement.repair if statement else "") or None,
+        **({"undisclosed": True} if statement and statement.undisclosed else {}),
     }
 
 
@@ -318,9 +318,9 @@ def read_record(path: Path) -> RunRecord:
     if str(data.get("overclaim")).startswith("0.1."):
         old = f"{str(path)!r} is of version {data['overclaim']}, and this version reads records of 0.2.0 and later"
         raise hinted(ValueError(old), "audit it again")
-    wrong = fault(data)
-    if wrong is not None:
-        raise ValueError(f"{str(path)!r} is no record: {wrong}")
+    misfit = fault(data)
+    if misfit is not None:
+        raise ValueError(f"{str(path)!r} is no record: {misfit}")
     return cast(RunRecord, data)
 
 

@@ -15,12 +15,12 @@ from ..mechanisms.measures.stated import measure_from_json
 #: Counts that stand together.
 _TALLY = ("runs", "runs_left", "left_upper", "left_lower", "right_upper", "right_lower")
 #: What msgspec says is wrong, and where.
-_SAID = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_MESSAGE = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
 #: Steps of a place: a field, or an element of a list. An element of a table has no name there.
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
 #: Its words, and ours.
-_WORDS = {"float": "a number", "int": "a whole number", "str": "text", "bool": "true or false", "array": "a list"}
-_WORDS |= {"object": "a table", "null": "null"}
+_KINDS = {"float": "a number", "int": "a whole number", "str": "text", "bool": "true or false", "array": "a list"}
+_KINDS |= {"object": "a table", "null": "null"}
 _BOUNDS = {"<=": "at most", ">=": "at least", "<": "below", ">": "above"}
 
 
@@ -40,31 +40,31 @@ def fault(record: Mapping[str, object]) -> str | None:
     return next((f"claims[{i}].{misfit}" for i, claim in enumerate(claims) for misfit in _unfit(claim)), None)
 
 
-def _fault(record: object, said: str) -> str:
+def _fault(record: object, message: str) -> str:
     """Return in our words what msgspec says of a record: where, what was expected, and what is there."""
-    found = _SAID.fullmatch(said)
-    wrong, place = (found[1], found[2] or "") if found else (said, "")
+    match = _MESSAGE.fullmatch(message)
+    problem, place = (match[1], match[2] or "") if match else (message, "")
     value, schema = record, json_schema()
     for field, number, _ in _STEP.findall(place):
         schema = _inside(schema, field)
         value = value[field] if field and isinstance(value, dict) else value[int(number)] if number else ...  # type: ignore[index]
-    shown = "null" if value is None else f"{value!r:.80}"
-    got = "" if value is ... or isinstance(value, dict | list) else f", got {shown}"
-    return f"{place.removesuffix('[...]') or 'the record'}: {_expected(wrong, schema)}{got}"
+    text = "null" if value is None else f"{value!r:.80}"
+    actual = "" if value is ... or isinstance(value, dict | list) else f", got {text}"
+    return f"{place.removesuffix('[...]') or 'the record'}: {_expected(problem, schema)}{actual}"
 
 
-def _expected(wrong: str, schema: Mapping[str, Any]) -> str:
+def _expected(problem: str, schema: Mapping[str, Any]) -> str:
     """Return what was expected, of a message of msgspec's and the schema of its place."""
-    if wrong.startswith("Invalid enum"):
+    if problem.startswith("Invalid enum"):
         choices = [value for part in _parts(schema) for value in part.get("enum", ())]
         return f"expected one of {', '.join('null' if value is None else str(value) for value in choices)}"
-    if missing := re.search(r"missing required field `(.*)`", wrong):
+    if missing := re.search(r"missing required field `(.*)`", problem):
         return f"expected a field {missing[1]}"
-    if bound := re.search(r"(of length )?([<>]=?) (\S+)$", wrong):
+    if bound := re.search(r"(of length )?([<>]=?) (\S+)$", problem):
         return f"expected {bound[1] or ''}{_BOUNDS[bound[2]]} {float(bound[3]):g}"
-    if kinds := re.match(r"Expected `([\w |]+)`, got", wrong):
-        return f"expected {' or '.join(_WORDS.get(kind, kind) for kind in kinds[1].split(' | '))}"
-    return wrong[:1].lower() + wrong[1:]
+    if kinds := re.match(r"Expected `([\w |]+)`, got", problem):
+        return f"expected {' or '.join(_KINDS.get(kind, kind) for kind in kinds[1].split(' | '))}"
+    return problem[:1].lower() + problem[1:]
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -119,9 +119,9 @@ def _impossible(counts: Mapping[str, Any]) -> Iterator[str]:
         return
     runs, left = counts["runs"], counts["runs_left"]
     for world, among in (("left", left), ("right", runs - left)):
-        said = counts[f"{world}_upper"] + counts[f"{world}_lower"]
-        if said > among or among < 0:
-            yield f"the {world} world must have at least {said} of {runs} runs, got {among}"
+        decided = counts[f"{world}_upper"] + counts[f"{world}_lower"]
+        if decided > among or among < 0:
+            yield f"the {world} world must have at least {decided} of {runs} runs, got {among}"
 
 
 def _uneven(claim: ClaimRecord) -> Iterator[str]:

@@ -19,13 +19,13 @@ NOT_TRAINED_AGAIN = "a training is not run again to be compared"
 
 def of_scores(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return what the record of scores has of its own, or otherwise than other records."""
-    task, found = prepared.task, result.canaries
-    if found is None:
+    task, canaries = prepared.task, result.canaries
+    if canaries is None:
         return {}
     file = task.scores or task.inserted
     return {
-        "design": found.design,
-        "scores": found.to_json(),
+        "design": canaries.design,
+        "scores": canaries.to_json(),
         "budget": result.runs,
         "frozen": {"kind": "none", "reason": NOT_FROZEN if task.of_scores else NOT_TRAINED_AGAIN},
         **({"where": {"file": named_from_here(Path(file)), "line": 1}} if file is not None else {}),

@@ -10,7 +10,7 @@ from ..audit.statistics.measure_words import beside, is_epsilon, unit_of
 from .reading import measure_of
 
 #: Rooms whose code makes noisy calls.
-_OURS = ("mechanisms/", "learners/")
+_OUR_ROOMS = ("mechanisms/", "learners/")
 
 
 def binding(claim: ClaimRecord) -> float | None:
@@ -53,8 +53,8 @@ def binding_where(claim: ClaimRecord) -> str:
 def is_bounded(claim: ClaimRecord) -> bool:
     """Tell whether a claim survived and traces bound its epsilon by no more than is claimed."""
     upper = binding(claim)
-    within = upper is not None and is_epsilon(measure_of(claim)) and not exceeds(upper, claim["claimed"]["epsilon"])
-    return claim["verdict"] == "SURVIVED" and within
+    is_within = upper is not None and is_epsilon(measure_of(claim)) and not exceeds(upper, claim["claimed"]["epsilon"])
+    return claim["verdict"] == "SURVIVED" and is_within
 
 
 def bounded_words(claim: ClaimRecord) -> str:
@@ -71,8 +71,8 @@ def bypass_text(claim: ClaimRecord) -> str:
     if not leak or not leak.get("bypass"):
         return ""
     place = leak.get("place") or claim.get("where")
-    at = f" ({place['file']}:{place['line']})" if place else ""
-    return f"{leak.get('finding') or leak['text']}{at}"
+    location = f" ({place['file']}:{place['line']})" if place else ""
+    return f"{leak.get('finding') or leak['text']}{location}"
 
 
 def trace_lines(claim: ClaimRecord) -> list[str]:
@@ -80,9 +80,9 @@ def trace_lines(claim: ClaimRecord) -> list[str]:
     lines = _bounds(claim)
     if leak := claim.get("leak"):
         lines.append(leak["text"])
-    why = claim.get("cause")
-    if why and why["kind"] != "leak":
-        lines.append(f"cause: {why['text']}")
+    cause = claim.get("cause")
+    if cause and cause["kind"] != "leak":
+        lines.append(f"cause: {cause['text']}")
     if claim.get("untraced"):
         lines.append(f"NOT TRACED: {claim['untraced']}")
     if not lines and "untraced" in claim:  # traced it was
@@ -92,8 +92,8 @@ def trace_lines(claim: ClaimRecord) -> list[str]:
 
 def _bounds(claim: ClaimRecord) -> list[str]:
     upper, pair = claim.get("epsilon_upper"), claim.get("epsilon_upper_pair")
-    what = "it" if claim.get("upper_how") == "sampled" else "the upper bound"  # of sampled paths there is none
-    rests = f"{what} rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
+    subject = "it" if claim.get("upper_how") == "sampled" else "the upper bound"  # of sampled paths there is none
+    rests = f"{subject} rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
     if upper is None:
         rejected = claim.get("upper_rejected")
         return [rejected, rests] if rejected else []
@@ -103,14 +103,14 @@ def _bounds(claim: ClaimRecord) -> list[str]:
         other = "another path costs more, or not all that this rests on holds"
         return [f"traced: at most {top} on the sampled paths, below what is certified: {other}", rests]
     if not is_epsilon(measure_of(claim)):
-        own = _traced(claim)
-        if own is None:
+        level = _traced(claim)
+        if level is None:
             if sampled:
                 return ["NOT BOUNDED: the paths were sampled; other runs may cost more", rests]
             return ["NOT BOUNDED: no bound is known in this measure"]
         on = ", below what is certified: not all that this rests on holds" if _contradicted(claim) else " on this pair"
-        unit, at = unit_of(measure_of(claim)), beside(measure_of(claim))
-        return [f"traced: {unit} at most {at_most(own, '.4f')}{at}{on}", rests]
+        unit, at_delta = unit_of(measure_of(claim)), beside(measure_of(claim))
+        return [f"traced: {unit} at most {at_most(level, '.4f')}{at_delta}{on}", rests]
     if _contradicted(claim):
         top = at_most(_top(claim), ".4f")
         return [f"traced: at most {top}, below what is certified: not all that this rests on holds", rests]
@@ -128,16 +128,16 @@ def _bounds(claim: ClaimRecord) -> list[str]:
 
 def _contradicted(claim: ClaimRecord) -> bool:
     """Tell whether more was certified than traces allow, or than the paths cost that were sampled."""
-    own = None if is_epsilon(measure_of(claim)) else _traced(claim)
-    if own is not None:
-        return exceeds(claim.get("lower") or 0.0, own)
+    level = None if is_epsilon(measure_of(claim)) else _traced(claim)
+    if level is not None:
+        return exceeds(claim.get("lower") or 0.0, level)
     return exceeds(claim.get("epsilon_lower") or 0.0, _top(claim))
 
 
 def _top(claim: ClaimRecord) -> float:
     """Return the least of what is said of this pair, and of every one."""
-    known = claim.get("epsilon_upper_pair"), claim.get("epsilon_upper")
-    return min((float(one) for one in known if one is not None), default=math.inf)
+    bounds = claim.get("epsilon_upper_pair"), claim.get("epsilon_upper")
+    return min((float(bound) for bound in bounds if bound is not None), default=math.inf)
 
 
 def _where(scope: str | None) -> str:
@@ -151,5 +151,5 @@ def place_of(claim: ClaimRecord) -> PlaceJson | None:
     """
     cause, leak, where = claim.get("cause"), claim.get("leak") or {}, claim.get("where")
     place = cause.get("place") if cause else leak.get("place") if leak.get("bypass") else None
-    foreign = place and place["file"].startswith(_OURS) and where and not where["file"].startswith(_OURS)
+    foreign = place and place["file"].startswith(_OUR_ROOMS) and where and not where["file"].startswith(_OUR_ROOMS)
     return where if not place or foreign else place

@@ -41,8 +41,8 @@ def witness(claim: ClaimRecord) -> dict[str, Any] | None:
             steps.append({"first": t, "last": t, "left": row[0], "right": row[1], "differs": t in differ})
     hidden = 0
     if len(steps) > MOST_STEPS:
-        at = next((i for i, s in enumerate(steps) if s["differs"]), 0)
-        start = max(0, min(at - MOST_STEPS // 2, len(steps) - MOST_STEPS))
+        middle = next((i for i, s in enumerate(steps) if s["differs"]), 0)
+        start = max(0, min(middle - MOST_STEPS // 2, len(steps) - MOST_STEPS))
         hidden = len(steps) - MOST_STEPS
         steps = steps[start : start + MOST_STEPS]
     return {"inputs": [], "steps": steps, "hidden": hidden, "round": rounds_words(differ), "rounds": len(left)}
@@ -56,7 +56,7 @@ def _vector(loss: object) -> str:
         return f"{loss + 0.0:.4g}"
     if not isinstance(loss, list):
         return str(loss)
-    words = [f"{x + 0.0:.4g}" if isinstance(x, (int, float)) else str(x) for x in loss]
-    if len(words) > MOST_NUMBERS:
-        words = [*words[: MOST_NUMBERS - 1], f"… {len(words) - MOST_NUMBERS + 1} more"]
-    return "(" + ", ".join(words) + ")"
+    entries = [f"{x + 0.0:.4g}" if isinstance(x, (int, float)) else str(x) for x in loss]
+    if len(entries) > MOST_NUMBERS:
+        entries = [*entries[: MOST_NUMBERS - 1], f"… {len(entries) - MOST_NUMBERS + 1} more"]
+    return "(" + ", ".join(entries) + ")"

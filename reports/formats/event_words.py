@@ -50,9 +50,9 @@ def event_words(claim: ClaimRecord) -> str:
 def named_rates(claim: ClaimRecord) -> dict[str, object] | None:
     """Return the rates of a one-sided event on the input that it finds and on the other, and the most allowed."""
     world, claimed = named_world(claim), claim["claimed"]
-    if world is None or not world.runs or not world.others:
+    if world is None or not world.runs or not world.other_runs:
         return None
-    here, there = world.hits / world.runs, world.misses / world.others
+    here, there = world.hits / world.runs, world.misses / world.other_runs
     if claim["method"] == "variational":  # it is not this event that is certified
         return None
     most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * there + claimed["delta"])

@@ -70,8 +70,8 @@ def _rates(claim: ClaimRecord) -> tuple[float, float] | None:
     event = named_world(claim)
     return (
         None
-        if event is None or not event.runs or not event.others
-        else (event.misses / event.others, event.hits / event.runs)
+        if event is None or not event.runs or not event.other_runs
+        else (event.misses / event.other_runs, event.hits / event.runs)
     )
 
 

@@ -149,7 +149,7 @@ def evidence(claim: ClaimRecord) -> str:
 def _false_positives(claim: ClaimRecord, share: float) -> str:
     """Return a false-positive rate; where none happened, of how many: it may still be above 0."""
     world = named_world(claim)
-    none = f" (0 of {world.others:,})" if world is not None and not world.misses else ""
+    none = f" (0 of {world.other_runs:,})" if world is not None and not world.misses else ""
     return shares(share)[0] + none
 
 
@@ -162,9 +162,9 @@ def _allows(claim: ClaimRecord, seen: float, most: float, allowed: str) -> str:
 def _evidence_of_scores(claim: ClaimRecord) -> str:
     """Return the rates at one threshold of scores that are all certified: what the claim allows there is no test."""
     world = named_world({**claim, "method": "joint"})
-    if world is None or not world.runs or not world.others:
+    if world is None or not world.runs or not world.other_runs:
         return "the bound uses all scores of the attack"
-    here, there = shares(world.hits / world.runs)[0], shares(world.misses / world.others)[0]
+    here, there = shares(world.hits / world.runs)[0], shares(world.misses / world.other_runs)[0]
     words = f'the attack finds "{world.name}" with true-positive rate {here} at false-positive rate {there}'
     return f"{words}; the bound uses all of its scores"
 
