@@ -14,7 +14,7 @@ from typing import Any
 
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.entry import Entry
-from overclaim.mechanisms.measures.stated import number_text
+from overclaim.mechanisms.measures.measure import number_text
 from overclaim.reports.formats.ruler import picture
 from overclaim.reports.record import read_record
 

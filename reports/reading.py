@@ -325,7 +325,7 @@ def bound_words(claim: ClaimRecord) -> str:
     if bound <= 0 and not by_holm(claim):
         return blind_spot.NOTHING
     text = f"at least {measure_words.bound_words(measure, bound)} ({confidence_text(claim['confidence'])} confidence)"
-    unit = "the true profile" if measure.get("kind") == "profile" else measure_words.unit_of(measure)
+    unit = measure_words.subject_of(measure)
     if not by_holm(claim):
         return f"{unit} is {text}"
     level_text, test = measure_words.bound_words(measure, level(claim)), claim["holm"]

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 from typing import TYPE_CHECKING
 
 from ...errors import exclude
-from ...mechanisms.measures.stated import MEASURES
+from ...mechanisms.measures.kinds import KINDS
 
 if TYPE_CHECKING:
     from ...mechanisms.measures.measure import Measure
@@ -25,7 +25,7 @@ def with_configured(values: MutableMapping[str, object]) -> Measure | None:
     settings = values.pop("dp_sgd", None)
     if settings is None:
         return None
-    if doubled := [name for name in ("epsilon", "delta", *MEASURES) if values.get(name) is not None]:
+    if doubled := [name for name in ("epsilon", "delta", *KINDS) if values.get(name) is not None]:
         raise exclude("`dp_sgd`", f"`{doubled[0]}`", "a claim is made in one measure")
     from ...mechanisms.dp_sgd import DPSGD
 

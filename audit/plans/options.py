@@ -1,7 +1,8 @@
 """The table of options, from which command line, plan and pytest plugin derive theirs.
 
-It imports the standard library alone, so that `--help` and pytest start at once. `tests/plans/test_options.py`
-compares it with the signatures that are written out, and with the names that other rooms know.
+Nothing that it imports loads more than the standard library, so that `--help` and pytest start at once.
+`tests/plans/test_options.py` compares it with the signatures that are written out, and with the names that other
+rooms know.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from ...mechanisms.measures.kinds import KINDS
 
 Schema = dict[str, Any]
 
@@ -144,11 +147,9 @@ _TABLE = (
         "Claimed delta [default: 0]",
         "NUMBER",
     ),
-    _of_claim("gdp", _POSITIVE, "float", "Claimed mu of Gaussian DP, in place of an epsilon", "MU"),
-    _of_claim("zcdp", _POSITIVE, "float", "Claimed rho of zero-concentrated DP", "RHO", rare=True),
-    _of_claim("rdp", {"type": "array"}, "rdp", "Claimed Rényi DP of one order", "ORDER:EPSILON", rare=True),
-    _of_claim(
-        "profile", {"type": "array"}, "file", "Claimed points, a JSON list of [epsilon, delta]", "FILE", rare=True
+    *(
+        _of_claim(name, kind.schema, kind.reader, kind.help, kind.metavar, rare=kind.rare)
+        for name, kind in KINDS.items()
     ),
     _of_claim(
         "dp_sgd",

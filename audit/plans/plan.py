@@ -26,7 +26,8 @@ from ...errors import (
 )
 from ...learners.entry import Case, Entry
 from ...mechanisms.library_entry import LibraryCase
-from ...mechanisms.measures.stated import MEASURES, stated_measure
+from ...mechanisms.measures.kinds import KINDS
+from ...mechanisms.measures.stated import stated_measure
 from ...mechanisms.relations import RelationError
 from ..execution.execution import Budget
 from ..execution.provenance import named_from_here, target_from_here
@@ -229,7 +230,7 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
             raise ValueError(f"regret is measured on loss sequences: a claim with {refused[0]} takes none")
         values |= {side: of_plan(values[side]) for side in ("left", "right") if side in values}
         configured = with_configured(values)
-        stated_levels = {name: values.pop(name, None) for name in MEASURES}
+        stated_levels = {name: values.pop(name, None) for name in KINDS}
         files = [values.get(name) for name in ("scores", "inserted", "held_out")]
         if any(file is not None for file in files):
             if "target" in values:

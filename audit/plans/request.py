@@ -12,8 +12,7 @@ from ...errors import exclude, hinted, must_be_one_of, shown, takes_no
 from ...learners.checks import check_game
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, loss_range
 from ...mechanisms.measures.approximate import ApproxDP
-from ...mechanisms.measures.measure import Measure
-from ...mechanisms.measures.stated import number_text, option_words
+from ...mechanisms.measures.measure import Measure, number_text
 from ...mechanisms.relations.relation import BY_FUNCTION, Relation
 from ..execution.execution import BUDGET, Budget
 from ..spaces.files import read_input, written, written_schema
@@ -280,7 +279,7 @@ class Request:
             return shlex.join(["overclaim", "scores", *self._canary_words()])
         # A file whose name looks like an option.
         arguments = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
-        arguments += option_words(self.measure) if self.measure is not None else []
+        arguments += self.measure.as_options() if self.measure is not None else []
         arguments += _words_of(game, "epsilon", "delta", "rounds", "arms", "losses")
         if self.canaries is not None:
             return shlex.join([*arguments, *self._canary_words()])
@@ -309,7 +308,7 @@ class Request:
             file = self.scores if self.scores is None or not self.scores.startswith("-") else f"./{self.scores}"
             arguments += [] if file is None else [file]
             arguments += _words_of(self, "inserted", "held_out", "design")
-            arguments += option_words(self.measure) if self.measure is not None else []
+            arguments += self.measure.as_options() if self.measure is not None else []
             arguments += _words_of(self, "epsilon", "delta")
         else:
             arguments += [

@@ -6,32 +6,18 @@ A record may be an older one or anyone's: whatever fits its schema has words.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ...mechanisms.measures.kinds import KINDS
 from .digits import at_least
 
 if TYPE_CHECKING:
     from ..record_types import MeasureJson
 
 
-class Kind(NamedTuple):
-    """What a kind of measure is called: its level, itself in a sentence, and itself in few words."""
-
-    unit: str
-    name: str
-    short: str
-
-
-#: All but an epsilon at a delta.
-KINDS = {
-    "gdp": Kind("mu", "Gaussian DP", "Gaussian DP"),
-    "zcdp": Kind("rho", "zero-concentrated DP", "zCDP"),
-    "rdp": Kind("epsilon", "Rényi DP", "Rényi DP"),
-    "profile": Kind("multiple", "privacy", "profile"),
-}
 #: In a claim's own measure: what it promises, the less the better. The rest of a measure says in what it is stated.
 LEVELS = tuple(dict.fromkeys(("epsilon", *(kind.unit for kind in KINDS.values()))))
-SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "multiple": "×"}
+SYMBOLS = {"epsilon": "ε", "delta": "δ", **{kind.unit: kind.symbol for kind in KINDS.values()}}
 
 
 def unit_of(measure: MeasureJson) -> str:
@@ -103,7 +89,16 @@ def bound_words(measure: MeasureJson, lower: float) -> str:
     return f"{at_least(lower, claim=level_of(measure))}{times}"
 
 
+def subject_of(measure: MeasureJson) -> str:
+    """Return of what a bound is said."""
+    return "the true profile" if measure.get("kind") == "profile" else unit_of(measure)
+
+
+def level_words(measure: MeasureJson) -> str:
+    """Return what a level counts."""
+    return "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
+
+
 def lower_words(measure: MeasureJson, lower: float) -> str:
     """Return a level with the name of its unit, as "rho is at least 0.5"."""
-    subject = "the true profile" if measure.get("kind") == "profile" else unit_of(measure)
-    return f"{subject} is at least {bound_words(measure, lower)}"
+    return f"{subject_of(measure)} is at least {bound_words(measure, lower)}"

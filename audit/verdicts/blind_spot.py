@@ -10,7 +10,7 @@ from ...errors import must_be
 from ..record_types import BlindSpotJson, MeasureJson, RareJson, Reason, ScoresJson, SiteJson
 from ..statistics.canary_words import needed_words
 from ..statistics.digits import at_least
-from ..statistics.measure_words import beside, unit_of
+from ..statistics.measure_words import beside, level_words
 from .rare import rare_words
 
 #: An audit that does not catch this factor, beyond what slack explains, tests too little to be called a test.
@@ -211,16 +211,12 @@ def answer_words(reason: Reason, measure: MeasureJson, runs: int | None, unit: s
     if reason == NOT_SEEN:
         return NOTHING
     if reason == HIDDEN:
-        return f"{_unit(measure)} is exactly 0{beside(measure)} for these inputs"
+        return f"{level_words(measure)} is exactly 0{beside(measure)} for these inputs"
     if reason == RARE:
         return "a difference was found that is too rare for these runs"
     if reason == UNMEASURED:
         return "its power was not measured, and too little was certified"
     return "this audit cannot detect a violation"
-
-
-def _unit(measure: MeasureJson) -> str:
-    return "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
 
 
 def reason_words(
@@ -271,7 +267,7 @@ def reason_words(
         if blind_spot and is_hidden(blind_spot):
             return f"{reason}: nothing can be seen on the standard pairs"
         cause = ": the inputs differ in the last losses alone, which come after all that is shown" * in_last_losses
-        return f"{reason}: on this pair {_unit(measure)} is exactly 0{beside(measure)}{cause}"
+        return f"{reason}: on this pair {level_words(measure)} is exactly 0{beside(measure)}{cause}"
     if reason == UNMEASURED:
         return f"{reason}: less than a third of the claim was certified, and no fault was planted in the noise"
     return f"{reason}: {_missed_words(blind_spot, exceeded=exceeded)}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import must_be
-from .measure import Floats, TradeOff, directed, is_number
+from .measure import Floats, TradeOff, directed, is_number, number_text, pair_of
 
 #: The largest delta.
 _BELOW_ONE = math.nextafter(1.0, 0.0)
@@ -64,6 +64,10 @@ class ApproxDP(TradeOff):
         if self.epsilon == 0:
             return ApproxDP(0.0, min(level, _BELOW_ONE))
         return ApproxDP(min(level, sys.float_info.max), self.delta)  # a multiple may be beyond
+
+    def as_options(self) -> list[str]:
+        """Return both options that make this claim."""
+        return ["--epsilon", number_text(self.epsilon), "--delta", number_text(self.delta)]
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return the epsilon that such an event needs at this delta, by itself and by its complement."""
@@ -142,6 +146,18 @@ class Profile(TradeOff):
         for epsilon, delta in points:
             ApproxDP(epsilon, delta)
         object.__setattr__(self, "points", tuple((float(epsilon), float(delta)) for epsilon, delta in points))
+
+    @classmethod
+    def of_plan(cls, value: object) -> Profile:
+        """Return the measure of a list of [epsilon, delta]."""
+        if not isinstance(value, list | tuple):
+            raise must_be("profile", "a list of [epsilon, delta]", value)
+        return cls(tuple(pair_of("a point of a profile", "[epsilon, delta]", point) for point in value))
+
+    def as_options(self) -> list[str]:
+        """Return the option that makes this claim, its points in place of their file."""
+        points = ",".join(f"[{number_text(epsilon)},{number_text(delta)}]" for epsilon, delta in self.points)
+        return ["--profile", f"[{points}]"]
 
     @property
     def claims(self) -> Sequence[ApproxDP]:

@@ -74,6 +74,15 @@ class Measure(ABC):
         """Return the same measure at another level."""
         return replace(self, **{self.unit: level})
 
+    @classmethod
+    def of_plan(cls, value: Any) -> Self:
+        """Return the measure that a plan states by a value."""
+        return cls(**{fields(cls)[-1].name: value})
+
+    def as_options(self) -> list[str]:
+        """Return the options of the command line that make this claim."""
+        return [f"--{self.kind}", number_text(self.level)]
+
     def to_json(self) -> Any:
         """Return the record's `measure`."""
         return {"kind": self.kind, **vars(self)}
@@ -103,6 +112,19 @@ class Measure(ABC):
     def stated(self) -> tuple[float, float]:
         """The claim as (epsilon, delta): what it implies at `DELTA`, unless it says so itself."""
         return self.approximate(DELTA), DELTA
+
+
+def pair_of(name: str, form: str, value: object) -> tuple[Any, Any]:
+    """Return both parts of what is stated as a pair, or raise a ValueError that names it and its form."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise must_be(name, form, value)
+    return value[0], value[1]
+
+
+def number_text(value: object) -> str:
+    """Return the shortest text that reads back as the value."""
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    return short if not isinstance(value, float) or float(short) == value else repr(value)
 
 
 class TradeOff(Measure):

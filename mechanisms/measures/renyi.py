@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .divergences import either_way
-from .measure import Floats, Measure, directed, require_level
+from .measure import Floats, Measure, directed, number_text, pair_of, require_level
 
 #: Orders, less 1, at which a divergence is looked at before and after its largest share of the order is bracketed; 0
 #: is the limit, the Kullback-Leibler divergence.
@@ -57,6 +57,15 @@ class RDP(Measure):
         require_level("order", self.order, 1.0)
         require_level("epsilon", self.epsilon)
         super().__post_init__()
+
+    @classmethod
+    def of_plan(cls, value: object) -> RDP:
+        """Return the measure of [order, epsilon]."""
+        return cls(*pair_of("rdp", "[order, epsilon]", value))
+
+    def as_options(self) -> list[str]:
+        """Return the option that makes this claim."""
+        return ["--rdp", f"{number_text(self.order)}:{number_text(self.epsilon)}"]
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return the divergence of the two coins, the larger of both ways."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...audit.plans.paths import read_json
+from ...mechanisms.measures.kinds import KINDS
 
 if TYPE_CHECKING:
     from ...mechanisms.measures.measure import Measure
@@ -23,15 +24,14 @@ def claimed_measure(choices: MutableMapping[str, object]) -> Measure | None:
         For more than one, a value outside its range, or a profile that cannot be read.
     """
     from ...audit.plans.configured import with_configured
-    from ...mechanisms.measures.stated import MEASURES, stated_measure
+    from ...mechanisms.measures.stated import stated_measure
 
     configured = with_configured(choices)
-    given = {name: choices.pop(name, None) for name in MEASURES}
-    if isinstance(path := given["profile"], Path):
-        given["profile"] = _points(path)
+    given = {name: choices.pop(name, None) for name in KINDS}
+    given |= {name: _points(name, path) for name, path in given.items() if isinstance(path, Path)}
     return configured or stated_measure({**given, "epsilon": choices.get("epsilon"), "delta": choices.get("delta")})
 
 
-def _points(path: Path) -> object:
-    data = read_json(path, "profile", ("[", "{"))
+def _points(name: str, path: Path) -> object:
+    data = read_json(path, name, ("[", "{"))
     return data.get("points", data) if isinstance(data, dict) else data

@@ -14,6 +14,7 @@ import click
 
 from ...audit.plans.options import OPTIONS, Option
 from ...errors import exclude
+from ...mechanisms.measures.kinds import KINDS as MEASURES
 from .help_pages import Grouped
 
 
@@ -183,7 +184,7 @@ CALLED = several("os_random", "global_random", "reseed", "attributes", "python",
 INPUTS = options(several("left", "right", "inputs", "bits", "call_limit", "raising", "score"), CALLED)
 SURFACE = options(option("surface"), NEIGHBOURS)
 CLAIMED = several("epsilon", "delta")
-MEASURE = several("gdp", "zcdp", "rdp", "profile", "dp_sgd")
+MEASURE = several(*MEASURES, "dp_sgd")
 LEVELS = several("verbose", "quiet")
 JSON = option("json")
 ROWS = option("json", help="Print one JSON array")

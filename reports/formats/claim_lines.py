@@ -6,7 +6,7 @@ import re
 
 from ...audit.record_types import ClaimRecord
 from ...audit.statistics.digits import at_least, at_most
-from ...audit.statistics.measure_words import beside, is_epsilon, unit_of
+from ...audit.statistics.measure_words import beside, is_epsilon, level_words
 from ..reading import (
     by_what_law,
     counted_words,
@@ -97,8 +97,8 @@ def detail_rows(claim: ClaimRecord) -> list[Row]:
 def _bound(claim: ClaimRecord) -> str:
     """Return the bound with four decimals, the exact values of these inputs, and the p-value of the claim."""
     measure, p_value = measure_of(claim), claim.get("p_value")
-    unit = "multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
-    words = f"{unit} >= {at_least(lower(claim), '.4f', level(claim))}{beside(measure)}"
+    bound = f"{at_least(lower(claim), '.4f', level(claim))}{beside(measure)}"
+    words = f"{level_words(measure).removeprefix('the ')} >= {bound}"
     sure = sentences.confidence_words(claim["confidence"])
     words = f"{words} ({sure})" if lower(claim) > 0 else f"nothing certified ({words})"
     known, exact = exact_level(claim), list[str]()

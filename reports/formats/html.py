@@ -22,9 +22,10 @@ from ...audit.statistics.canary_words import canaries_words, is_half
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, compact
 from ...audit.statistics.events import Counts, Event, certify
-from ...audit.statistics.measure_words import KINDS, beside, claimed_words, is_epsilon
+from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
 from ...mechanisms.claim import NEIGHBOURS
+from ...mechanisms.measures.kinds import KINDS
 from ..headline import beside_words, headline_words
 from ..reading import (
     HELD_OUT,

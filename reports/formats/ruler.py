@@ -8,9 +8,10 @@ from html import escape
 
 from ...audit.record_types import ClaimRecord
 from ...audit.statistics.digits import at_least, at_most
-from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
+from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ...audit.verdicts.blind_spot import words as blind_words
-from ...mechanisms.measures.stated import number_text
+from ...mechanisms.measures.kinds import KINDS
+from ...mechanisms.measures.measure import number_text
 from ...mechanisms.view import VIEWS
 from ..identity import measure as counted
 from ..identity import same_unit

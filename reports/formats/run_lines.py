@@ -12,7 +12,7 @@ from ...audit.record_types import ClaimRecord, RunRecord, Said
 from ...audit.regret.verdicts import YOURS
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.measure_words import is_epsilon, unit_of
-from ...mechanisms.measures.stated import number_text
+from ...mechanisms.measures.measure import number_text
 from ...mechanisms.view import VIEWS
 from ..baseline import findings_by_title
 from ..headline import beside_words, headline_words

@@ -9,7 +9,7 @@ from statistics import NormalDist
 from ...audit.record_types import BlindSpotJson, ClaimRecord
 from ...audit.statistics.canary_words import INDEPENDENT, canaries_words, is_half, needed_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
-from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, unit_of
+from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, level_words, unit_of
 from ...audit.verdicts.blind_spot import HIDDEN, LOW_POWER, NOT_SEEN, RARE, TOO_FEW, UNMEASURED
 from ...audit.verdicts.rare import rounded_up
 from ...mechanisms.measures.stated import measure_from_json
@@ -87,10 +87,9 @@ def finding(claim: ClaimRecord) -> str:
     if by_holm(claim):
         return bound_words(claim)
     measure = measure_of(claim)
-    unit = "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
     # What holds at a delta holds all the more without one, so that the claim's own need not be repeated.
     bound = certified(claim) + ("" if is_epsilon(measure) else beside(measure))
-    return f"{unit} is at least {bound} ({confidence_words(claim['confidence'])})"
+    return f"{level_words(measure)} is at least {bound} ({confidence_words(claim['confidence'])})"
 
 
 def claimed_by(claim: ClaimRecord) -> str:

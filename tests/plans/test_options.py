@@ -14,7 +14,7 @@ from overclaim.audit.plans import options
 from overclaim.audit.plans.options import AT_TOP, IN_CLAIM, OPTIONS, fits
 from overclaim.audit.plans.tasks import Task
 from overclaim.mechanisms import claim
-from overclaim.mechanisms.measures.stated import MEASURES
+from overclaim.mechanisms.measures.kinds import KINDS
 from overclaim.mechanisms.relations.relation import relation_names
 from overclaim.mechanisms.view import VIEWS
 from overclaim.reports.command_line.cli import main
@@ -46,7 +46,7 @@ def test_keywords_of_falsify_are_options_with_the_same_defaults(function):
 def test_what_a_plan_says_of_a_claim_is_a_field_of_its_task():
     fields = {field.name for field in dataclasses.fields(Task)} | {field.name for field in dataclasses.fields(Budget)}
     asked = {option.key for option in OPTIONS.values() if option.plan == IN_CLAIM}
-    assert asked - fields == {*MEASURES, "dp_sgd", "regret"}
+    assert asked - fields == {*KINDS, "dp_sgd", "regret"}
     budget = {field.name: field.default for field in dataclasses.fields(Budget)}
     assert {name: budget[name] for name in ("runs", "seed", "confidence", "stop")} == {
         name: OPTIONS[name].default for name in ("runs", "seed", "confidence", "stop")

@@ -10,11 +10,12 @@ import overclaim
 from overclaim.audit.execution.execution import IN_PROCESS
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.plans.plan_schema import CLAIM
-from overclaim.audit.statistics.measure_words import KINDS, SYMBOLS, lower_words
+from overclaim.audit.statistics.measure_words import SYMBOLS, lower_words
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.mechanisms.measures.kinds import KINDS
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
-from overclaim.mechanisms.measures.stated import MEASURES, option_words, stated_measure
+from overclaim.mechanisms.measures.stated import stated_measure
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.formats import figures, terminal
@@ -115,7 +116,7 @@ def test_an_upper_bound_from_traces_is_in_the_unit_of_the_claim(record, monkeypa
 
 def test_a_measure_is_known_wherever_it_is_claimed_or_said():
     options = {option.name for option in main.commands["check"].params}
-    assert set(MEASURES) == set(KINDS) == options & set(KINDS) == set(CLAIM["properties"]) & set(KINDS)
+    assert set(KINDS) == options & set(KINDS) == set(CLAIM["properties"]) & set(KINDS)
     for measure in (GDP(1.0), ZCDP(1.0), RDP(2.0, 1.0), Profile(((1.0, 0.0),))):
         assert KINDS[measure.kind].unit == measure.unit
         assert measure.unit in SYMBOLS
@@ -156,10 +157,10 @@ def test_a_foreign_measure_that_is_none_is_bad_input(record):
 
 @pytest.mark.parametrize("measure", [GDP(0.1), ZCDP(1e-7), RDP(8.0, 1.5), Profile(((0.0, 0.25), (1.5, 1e-9)))])
 def test_options_and_keys_read_back(measure):
-    name, text = (word.removeprefix("--") for word in option_words(measure))
+    name, text = (word.removeprefix("--") for word in measure.as_options())
     value = {"gdp": float, "zcdp": float, "rdp": lambda t: [float(x) for x in t.split(":")], "profile": json.loads}
     assert stated_measure({name: value[name](text)}) == measure
-    assert option_words(ApproxDP(0.0, 0.1)) == ["--epsilon", "0", "--delta", "0.1"]
+    assert ApproxDP(0.0, 0.1).as_options() == ["--epsilon", "0", "--delta", "0.1"]
 
 
 @pytest.mark.parametrize(
