@@ -49,24 +49,24 @@ def claim_lines(claim: ClaimRecord, *, quiet: bool = False, verbose: bool = Fals
         return head
     rows = sentences.rows(claim)
     if python:
-        left_out = (COMMAND, *(["Next"] if claim.get("replayable") is not False else []))
-        rows = [(label, _KEYWORD.sub(_keyword, text)) for label, text in rows if label not in left_out]
+        omitted_labels = (COMMAND, *(["Next"] if claim.get("replayable") is not False else []))
+        rows = [(label, _KEYWORD.sub(_keyword, text)) for label, text in rows if label not in omitted_labels]
         rows.append((COMMAND, claim.get("replay") or ""))
     lines = [labelled(head, rows), *(details(detail_rows(claim)) if verbose else [])]
     return "\n".join([*lines, *(_translation(claim) if verbose else [])])
 
 
-def _keyword(found: re.Match[str]) -> str:
+def _keyword(match: re.Match[str]) -> str:
     """Return an option as a keyword of Python."""
-    return f"{found[1]}={found[2].strip() if found[2] else 'True'}"
+    return f"{match[1]}={match[2].strip() if match[2] else 'True'}"
 
 
 def detail_rows(claim: ClaimRecord) -> list[Row]:
     """Return what `-v` adds: whose claim it is, the bound with its counts, what it took, and what stands beside it."""
-    said, false = claim.get("quotation"), verdict_of(claim) == "FALSIFIED"
-    small = claim.get("smallest_inputs") or claim.get("shrunk") or {}
+    quotation, false = claim.get("quotation"), verdict_of(claim) == "FALSIFIED"
+    shrunk = claim.get("smallest_inputs") or claim.get("shrunk") or {}
     return [
-        ("Quotation", f'"{said["text"]}" ({said["where"]})' if said else ""),
+        ("Quotation", f'"{quotation["text"]}" ({quotation["where"]})' if quotation else ""),
         ("Claim type", CLAIM_TYPES.get(claim.get("standing") or "", "")),
         ("What fails", str(claim.get("false") or "") if false else ""),
         ("Defence", str(claim.get("answer") or "") if false else ""),
@@ -87,7 +87,7 @@ def detail_rows(claim: ClaimRecord) -> list[Row]:
         *(("Assumes", line) for line in claim.get("upper_rests_on") or ()),
         ("Search", _search(claim)),
         ("Simplest", _simplest(claim)),
-        (COMMAND, str(small.get("replay") or "") if small.get("fresh", True) else ""),
+        (COMMAND, str(shrunk.get("replay") or "") if shrunk.get("fresh", True) else ""),
         *(("Remark", line) for line in remark_lines(claim)),
         *(("Missing", line.removeprefix("missing: ")) for line in missing_words(claim)),
         ("Generator", _generator(claim)),
@@ -98,30 +98,30 @@ def _bound(claim: ClaimRecord) -> str:
     """Return the bound with four decimals, the exact values of these inputs, and the p-value of the claim."""
     measure, p_value = measure_of(claim), claim.get("p_value")
     bound = f"{at_least(lower(claim), '.4f', level(claim))}{beside(measure)}"
-    words = f"{level_words(measure).removeprefix('the ')} >= {bound}"
-    sure = sentences.confidence_words(claim["confidence"])
-    words = f"{words} ({sure})" if lower(claim) > 0 else f"nothing certified ({words})"
-    known, exact = exact_level(claim), list[str]()
+    text = f"{level_words(measure).removeprefix('the ')} >= {bound}"
+    confidence = sentences.confidence_words(claim["confidence"])
+    text = f"{text} ({confidence})" if lower(claim) > 0 else f"nothing certified ({text})"
+    exact, texts = exact_level(claim), list[str]()
     if claim.get("exact_infinite") and is_epsilon(measure):
-        exact.append("infinite")
-    elif known is not None:
-        exact.append(f"{known:.4f}")
-    others = {"mu": claim.get("exact_mu"), "rho": claim.get("exact_rho")}
-    exact += [f"{name} {value:.4f}" for name, value in others.items() if value is not None]
-    words += f"; exact value for these inputs{by_what_law(claim)}: {', '.join(exact)}" if exact else ""
+        texts.append("infinite")
+    elif exact is not None:
+        texts.append(f"{exact:.4f}")
+    levels = {"mu": claim.get("exact_mu"), "rho": claim.get("exact_rho")}
+    texts += [f"{name} {value:.4f}" for name, value in levels.items() if value is not None]
+    text += f"; exact value for these inputs{by_what_law(claim)}: {', '.join(texts)}" if texts else ""
     if p_value is None:
-        return words
-    return f"{words}; p-value {'at most ' * (p_value <= SMALLEST)}{at_most(p_value, '.2g')}"
+        return text
+    return f"{text}; p-value {'at most ' * (p_value <= SMALLEST)}{at_most(p_value, '.2g')}"
 
 
 def _budget(claim: ClaimRecord) -> str:
     runs, pilot, counts = claim.get("runs"), claim.get("pilot_runs"), claim.get("counts") or {}
     if not runs or claim.get("scores"):
         return ""
-    chosen = "the event" if claim.get("pair_given") else "inputs and event"
-    words = f"{runs:,} runs: {pilot or 0:,} to choose {chosen}, {counts.get('runs', 0):,} to certify"
+    purpose = "the event" if claim.get("pair_given") else "inputs and event"
+    text = f"{runs:,} runs: {pilot or 0:,} to choose {purpose}, {counts.get('runs', 0):,} to certify"
     budget = claim.get("budget")
-    return words + (f"; it stopped early, of {budget:,}" if budget and budget > runs else "")
+    return text + (f"; it stopped early, of {budget:,}" if budget and budget > runs else "")
 
 
 def _detectable(claim: ClaimRecord) -> str:
@@ -135,13 +135,13 @@ def _power_test(claim: ClaimRecord) -> str:
     spot = claim.get("blind_spot")
     if not spot or not spot.get("bounds"):
         return ""
-    what = sentences.weakened_words(spot.get("parameter"))
-    tried = [
+    change = sentences.weakened_words(spot.get("parameter"))
+    factors = [
         f"{factor:g}: {'falsified' if bound > level(claim) else 'not falsified'}" for factor, bound in spot["bounds"]
     ]
-    words = f"{what} {', '.join(tried)}"
-    words += f"; {spot['runs']:,} fresh runs each" if spot.get("runs") else ""
-    return words + (f", error {at_most(100 * spot['alpha'], '.2g')}% each" if spot.get("alpha") else "")
+    text = f"{change} {', '.join(factors)}"
+    text += f"; {spot['runs']:,} fresh runs each" if spot.get("runs") else ""
+    return text + (f", error {at_most(100 * spot['alpha'], '.2g')}% each" if spot.get("alpha") else "")
 
 
 def _sites(claim: ClaimRecord) -> list[str]:
@@ -155,19 +155,19 @@ def _search(claim: ClaimRecord) -> str:
     searched = claim.get("searched")
     if not searched:
         return ""
-    words = f"{searched['tried']:,} pairs of inputs"
-    words += f"; it raised on {searched['refused']:,}, first: {searched['reason']}" if searched["refused"] else ""
-    return words + (f"; it was too slow on {searched['slow']:,}" if searched.get("slow") else "")
+    text = f"{searched['tried']:,} pairs of inputs"
+    text += f"; it raised on {searched['refused']:,}, first: {searched['reason']}" if searched["refused"] else ""
+    return text + (f"; it was too slow on {searched['slow']:,}" if searched.get("slow") else "")
 
 
 def _simplest(claim: ClaimRecord) -> str:
     """Return the simplest counterexample whole, or that none simpler was certified."""
-    small = claim.get("smallest_inputs") or claim.get("shrunk")
-    if not small:
+    shrunk = claim.get("smallest_inputs") or claim.get("shrunk")
+    if not shrunk:
         return ""
-    if not small.get("fresh", True):
+    if not shrunk.get("fresh", True):
         return "no simpler inputs were certified; candidate checks have fewer runs, and may miss a weak violation"
-    return f"certified with {small['runs']:,} runs of its own" if small.get("runs") else ""
+    return f"certified with {shrunk['runs']:,} runs of its own" if shrunk.get("runs") else ""
 
 
 def _generator(claim: ClaimRecord) -> str:
@@ -175,17 +175,17 @@ def _generator(claim: ClaimRecord) -> str:
     if claim.get("replayable") is not False:
         return ""
     digest = claim.get("outputs_digest")
-    kept = f"; SHA-256 of its outputs: {digest}" if digest else ""
-    return f"the target draws from a generator of its own, so no seed repeats the counts{kept}"
+    suffix = f"; SHA-256 of its outputs: {digest}" if digest else ""
+    return f"the target draws from a generator of its own, so no seed repeats the counts{suffix}"
 
 
 def _translation(claim: ClaimRecord) -> list[str]:
     """Return what the claim's event says in all measures, by one region of its two probabilities."""
-    said = claim.get("translation")
-    if not said:
+    translation = claim.get("translation")
+    if not translation:
         return []
-    epsilons = ", ".join(f"{at_least(bound, '.3f')} at delta {delta:g}" for delta, bound in said["epsilon"])
-    mu, rho, variation = (at_least(said[name], ".3f") for name in ("mu", "rho", "delta"))
+    epsilons = ", ".join(f"{at_least(bound, '.3f')} at delta {delta:g}" for delta, bound in translation["epsilon"])
+    mu, rho, variation = (at_least(translation[name], ".3f") for name in ("mu", "rho", "delta"))
     return [
         f"  Same event in other measures ({sentences.confidence_words(claim['confidence'])})",
         f"{' ' * (LABEL + 2)}epsilon >= {epsilons}",

@@ -36,7 +36,7 @@ ON_WHITE = {
     "right": "#b06000",
     "good": "#1b7f4b",
 }
-INK, MUTED, LINE, BAD, LEFT, RIGHT, GOOD = COLOURS.values()
+INK, MUTED, LINE, RED, LEFT, RIGHT, GREEN = COLOURS.values()
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "overclaim",
@@ -85,28 +85,28 @@ def draw(paint: Callable[[Axes], None], x: str, y: str) -> str:
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         scales = _scales(axes, x, y)
-    return re.sub(r'(<g id="axes_1">)', lambda found: found[1] + scales, out.getvalue(), count=1)
+    return re.sub(r'(<g id="axes_1">)', lambda match: match[1] + scales, out.getvalue(), count=1)
 
 
 def _scales(axes: Axes, x: str, y: str) -> str:
     """Return the lines, numbers and names of both axes: matplotlib's own take two thirds of a figure's time."""
     width, height = (72 * inches for inches in _SIZE)
-    left, bottom, across, up = _PLACE
-    west, east, south, north = left * width, (left + across) * width, (1 - bottom) * height, (1 - bottom - up) * height
+    left, bottom, wide, tall = _PLACE
+    west, east, south, north = left * width, (left + wide) * width, (1 - bottom) * height, (1 - bottom - tall) * height
     parts = [_text(x, (west + east) / 2, south + 23.3), _text(y, 8.7, (south + north) / 2, turned=True)]
     parts += [_line(west, south, east, south, width=0.8), _line(west, south, west, north, width=0.8)]
     for axis, low, high in ((axes.xaxis, *axes.get_xlim()), (axes.yaxis, *axes.get_ylim())):
         ticks = [tick for tick in axis.get_majorticklocs() if min(low, high) <= tick <= max(low, high)]
-        words = axis.get_major_formatter().format_ticks(ticks)
+        labels = axis.get_major_formatter().format_ticks(ticks)
         places = axis.get_transform().transform([low, *ticks, high])
-        for word, place in zip(words, places[1:-1], strict=True):
+        for label, place in zip(labels, places[1:-1], strict=True):
             share = (place - places[0]) / (places[-1] - places[0])
             if axis is axes.xaxis:
-                at = west + share * (east - west)
-                parts += [_line(at, south, at, north), _text(word, at, south + 10.3, colour=MUTED)]
+                pos = west + share * (east - west)
+                parts += [_line(pos, south, pos, north), _text(label, pos, south + 10.3, colour=MUTED)]
             else:
-                at = south + share * (north - south)
-                parts += [_line(west, at, east, at), _text(word, west - 3.5, at + 3.4, colour=MUTED, anchor="end")]
+                pos = south + share * (north - south)
+                parts += [_line(west, pos, east, pos), _text(label, west - 3.5, pos + 3.4, colour=MUTED, anchor="end")]
         if offset := axis.get_major_formatter().get_offset():
             over_x = axis is axes.xaxis
             parts.append(_text(offset, *((east, south + 23.3) if over_x else (west - 3.5, north)), anchor="end"))
@@ -123,10 +123,10 @@ def _line(x1: float, y1: float, x2: float, y2: float, *, width: float = 0.4) -> 
     return f'\n<path d="M {x1:.2f} {y1:.2f} L {x2:.2f} {y2:.2f}" style="{style}"/>'
 
 
-def _text(words: str, x: float, y: float, *, colour: str = INK, anchor: str = "middle", turned: bool = False) -> str:
+def _text(text: str, x: float, y: float, *, colour: str = INK, anchor: str = "middle", turned: bool = False) -> str:
     turn = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if turned else ""
     style = f"font-size: 9px; text-anchor: {anchor}; fill: {colour}"
-    return f'\n<text style="{style}" x="{x:.2f}" y="{y:.2f}"{turn}>{escape(words)}</text>'
+    return f'\n<text style="{style}" x="{x:.2f}" y="{y:.2f}"{turn}>{escape(text)}</text>'
 
 
 def standalone(svg: str, title: str, alternative: str) -> str:
@@ -146,8 +146,8 @@ def inline(svg: str, prefix: str, title: str, alternative: str) -> str:
     assert box is not None
     body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
     body = body[body.index(">") + 1 :]
-    used = {a or b for a, b in re.findall(r'url\(#([^)]+)\)|xlink:href="#([^"]+)"', body)}
-    body = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", body)
+    targets = {a or b for a, b in re.findall(r'url\(#([^)]+)\)|xlink:href="#([^"]+)"', body)}
+    body = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in targets else "", body)
     body = body.replace("url(#", f"url(#{prefix}-").replace('xlink:href="#', f'href="#{prefix}-')
     body = re.sub(r"font: ([\d.]+)px [^;\"]+", r"font-size: \1px", body)
     body = body.replace("font-family: 'DejaVu Sans';", "").replace(' transform="rotate(-0', ' transform="rotate(0')

@@ -24,15 +24,15 @@ def event_words(claim: ClaimRecord) -> str:
         return ""
     # Only the thresholds of exact attacks are likelihoods; the event of another one is said of its score.
     reads = claim.get("attack_reads", "")
-    about = reads or ("a canary’s score" if claim["scores"] else f"the score of the {claim['attack'] or 'attack'}")
+    subject = reads or ("a canary’s score" if claim["scores"] else f"the score of the {claim['attack'] or 'attack'}")
     left, right = (INCLUDED, HELD_OUT) if claim["scores"] else ("left", "right")
     sides = []
-    for key, threshold, names, other, used in (
+    for key, threshold, names, other, hits in (
         ("upper", event.get("upper"), left, right, counts.get("left_upper", 0) + counts.get("right_upper", 0)),
         ("lower", event.get("lower"), right, left, counts.get("left_lower", 0) + counts.get("right_lower", 0)),
     ):
         if threshold is None:
-            if used:
+            if hits:
                 sides.append(f"“{names}” when that is impossible on the {other} input")
         elif reads:
             factor = math.exp(min(threshold if key == "upper" else -threshold, 700.0))
@@ -41,10 +41,10 @@ def event_words(claim: ClaimRecord) -> str:
             sides.append(f"“{names}” when it is at {'least' if key == 'upper' else 'most'} {threshold:.4g}")
     if not sides:
         return ""
-    words = f" The event in words: {claim['event_in_words']}." if claim.get("event_in_words") else ""
+    suffix = f" The event in words: {claim['event_in_words']}." if claim.get("event_in_words") else ""
     # An audit that stops early learns as it goes: what it guessed by before is not kept.
     attack = "In the last runs the attack" if claim["method"] == "anytime" else "The attack"
-    return f"{attack} looks at {about}, finds " + " and ".join(sides) + f", and makes no guess otherwise.{words}"
+    return f"{attack} looks at {subject}, finds " + " and ".join(sides) + f", and makes no guess otherwise.{suffix}"
 
 
 def named_rates(claim: ClaimRecord) -> dict[str, object] | None:
@@ -52,13 +52,13 @@ def named_rates(claim: ClaimRecord) -> dict[str, object] | None:
     world, claimed = named_world(claim), claim["claimed"]
     if world is None or not world.runs or not world.other_runs:
         return None
-    here, there = world.hits / world.runs, world.misses / world.other_runs
+    rate, other_rate = world.hits / world.runs, world.misses / world.other_runs
     if claim["method"] == "variational":  # it is not this event that is certified
         return None
-    most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * there + claimed["delta"])
+    limit = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * other_rate + claimed["delta"])
     if not is_epsilon(measure_of(claim)):
-        most = float(measure_from_json(measure_of(claim)).allowed(there))
-    return {"name": world.name, "other": world.other, "here": here, "there": there, "most": most}
+        limit = float(measure_from_json(measure_of(claim)).allowed(other_rate))
+    return {"name": world.name, "other": world.other, "here": rate, "there": other_rate, "most": limit}
 
 
 def guess_shares(claim: ClaimRecord) -> dict[str, float] | None:

@@ -15,7 +15,7 @@ from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ...learners.blame import extra_or_reason
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import exact_level, level, lower, measure_of
-from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library, per_cent
+from .drawing import GREEN, INK, LEFT, RED, RIGHT, available, draw, inline, matplotlib_library, per_cent
 from .roc import TITLE as ROC
 from .roc import roc
 
@@ -75,8 +75,8 @@ def figure(title: str, prefix: str, painted: Callable[[], tuple[str, str, str]])
         svg, alternative, caption = painted()
         return Figure(title, inline(svg, prefix, title, alternative), alternative, caption)
 
-    made, missing = extra_or_reason("figure", drawn)
-    return made or Figure(title, "", "", str(missing[0]))
+    result, missing = extra_or_reason("figure", drawn)
+    return result or Figure(title, "", "", str(missing[0]))
 
 
 def of_regret(entry: RegretJson, prefix: str) -> list[Figure]:
@@ -140,8 +140,8 @@ def tradeoff(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]
     edge_x, edge_y = _limit(claim)
 
     def paint(axes: Axes) -> None:
-        axes.fill([*edge_x, 0.0], [*edge_y, 0.0], facecolor=BAD, alpha=0.13, linewidth=0)
-        axes.plot(edge_x, edge_y, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.fill([*edge_x, 0.0], [*edge_y, 0.0], facecolor=RED, alpha=0.13, linewidth=0)
+        axes.plot(edge_x, edge_y, color=RED, linewidth=1.2, linestyle=(0, (4, 2)))
         # The band joins the boxes of the two intervals: low ends to low ends, high ends to high ends.
         xs = curve["false_positive_low"] + curve["false_positive_high"][::-1]
         ys = curve["false_negative_low"] + curve["false_negative_high"][::-1]
@@ -155,7 +155,7 @@ def tradeoff(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]
             axis.set_major_locator(matplotlib_library().ticker.FixedLocator([0, 0.25, 0.5, 0.75, 1]))
             axis.set_major_formatter(per_cent)
         axes.text(0.97, 0.95, "measured", color=LEFT, ha="right", va="top", transform=axes.transAxes)
-        axes.text(0.97, 0.86, "limit of the claim", color=BAD, ha="right", va="top", transform=axes.transAxes)
+        axes.text(0.97, 0.86, "limit of the claim", color=RED, ha="right", va="top", transform=axes.transAxes)
 
     nearest = min(zip(fpr, fnr, strict=True), key=lambda point: point[0] + point[1])
     alternative = (
@@ -177,16 +177,16 @@ def _profile(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]
     profile = evidence["profile"]
     epsilon, delta = _claimed(claim)
     x, estimate, lower = profile["epsilon"], _shape(profile["estimate"]), _shape(profile["lower"])
-    known = profile.get("exact") or {"epsilon": (), "delta": ()}
-    exact = [(e, d) for e, d in zip(known["epsilon"], known["delta"], strict=True) if e and e <= x[-1]]
+    curve = profile.get("exact") or {"epsilon": (), "delta": ()}
+    exact = [(e, d) for e, d in zip(curve["epsilon"], curve["delta"], strict=True) if e and e <= x[-1]]
     points = measure_of(claim).get("points") or [[epsilon, delta]]
 
     def paint(axes: Axes) -> None:
         axes.fill_between(x, lower, color=LEFT, alpha=0.18, linewidth=0)
         axes.plot(x, lower, color=LEFT, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.plot(x, estimate, color=LEFT)
-        axes.axvline(epsilon, ymax=0.72, color=BAD, linewidth=1.0, linestyle=(0, (4, 2)))
-        axes.plot(*zip(*points, strict=True), color=BAD, marker="o", markersize=5, clip_on=False, linewidth=0)
+        axes.axvline(epsilon, ymax=0.72, color=RED, linewidth=1.0, linestyle=(0, (4, 2)))
+        axes.plot(*zip(*points, strict=True), color=RED, marker="o", markersize=5, clip_on=False, linewidth=0)
         if exact:
             e, d = zip(*exact, strict=True)
             axes.plot(e, d, color=INK, marker="D", markersize=4, markerfacecolor="none", linewidth=0)
@@ -194,16 +194,16 @@ def _profile(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]
         top = max([*estimate, *(d for _, d in exact), *(d for _, d in points), 1e-6])
         axes.set_ylim(0, 1.08 * top)
         axes.text(0.97, 0.95, "measured", color=LEFT, ha="right", va="top", transform=axes.transAxes)
-        axes.text(0.97, 0.86, "the claim", color=BAD, ha="right", va="top", transform=axes.transAxes)
+        axes.text(0.97, 0.86, "the claim", color=RED, ha="right", va="top", transform=axes.transAxes)
         if exact:
             axes.text(0.97, 0.77, "exact", color=INK, ha="right", va="top", transform=axes.transAxes)
 
-    at = min(range(len(x)), key=lambda i: abs(x[i] - epsilon))
-    own = is_epsilon(measure_of(claim))  # of another claim it is an epsilon that it implies
-    near, most = ("the claimed epsilon of", "allows") if own else ("epsilon", "allows at most")
+    nearest = min(range(len(x)), key=lambda i: abs(x[i] - epsilon))
+    of_epsilon = is_epsilon(measure_of(claim))  # of another claim it is an epsilon that it implies
+    place, verb = ("the claimed epsilon of", "allows") if of_epsilon else ("epsilon", "allows at most")
     alternative = (
-        f"delta falls from {estimate[0]:.3g} at epsilon 0 to {estimate[at]:.3g} near {near} "
-        f"{epsilon:.3g}, where the claim {most} {delta:.3g}; it is at least {at_least(lower[at], '.3g')} there"
+        f"delta falls from {estimate[0]:.3g} at epsilon 0 to {estimate[nearest]:.3g} near {place} "
+        f"{epsilon:.3g}, where the claim {verb} {delta:.3g}; it is at least {at_least(lower[nearest], '.3g')} there"
     )
     caption = "The delta that is needed at each epsilon. Dashed: lower bound of the measured one, point by point."
     return draw(paint, "epsilon", "delta"), alternative, caption
@@ -258,7 +258,7 @@ def _by_round(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str
     exact = leak.get("kind") == "exact"
 
     def paint(axes: Axes) -> None:
-        axes.axhline(epsilon, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.axhline(epsilon, color=RED, linewidth=1.2, linestyle=(0, (4, 2)))
         axes.plot(rounds, values, color=LEFT, marker="o", markersize=3.5)
         if rounds[-1] > 50:
             axes.set_xscale("log")
@@ -268,11 +268,11 @@ def _by_round(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str
             axes.xaxis.set_major_locator(matplotlib_library().ticker.MaxNLocator(6, integer=True))
         axes.set_ylim(0, 1.4 * max([*values, epsilon]))
         axes.text(0.03, 0.95, "exact" if exact else "at least", color=LEFT, va="top", transform=axes.transAxes)
-        axes.text(0.35, 0.95, "claim", color=BAD, va="top", transform=axes.transAxes)
+        axes.text(0.35, 0.95, "claim", color=RED, va="top", transform=axes.transAxes)
 
     middle = len(values) // 2
-    words = f"exactly {values[-1]:.3g}" if exact else f"at least {at_least(values[-1], '.3g')}"
-    alternative = f"{words} after all {rounds[-1]} rounds, {at_least(values[middle], '.3g')} after {rounds[middle]}"
+    text = f"exactly {values[-1]:.3g}" if exact else f"at least {at_least(values[-1], '.3g')}"
+    alternative = f"{text} after all {rounds[-1]} rounds, {at_least(values[middle], '.3g')} after {rounds[middle]}"
 
     caption = (
         "Epsilon of the first rounds alone, exact on this pair."
@@ -295,9 +295,9 @@ def _growth(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
 
     def paint(axes: Axes) -> None:
         axes.set_xscale("log")
-        axes.axhline(claimed, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.axhline(claimed, color=RED, linewidth=1.2, linestyle=(0, (4, 2)))
         if exact is not None:
-            axes.axhline(exact, color=GOOD, linewidth=1.2, linestyle=(0, (1, 1.5)))
+            axes.axhline(exact, color=GREEN, linewidth=1.2, linestyle=(0, (1, 1.5)))
         axes.plot(runs, bounds, color=LEFT, marker="o", markersize=2.5)
         axes.plot(runs[-1:], bounds[-1:], color=LEFT, marker="o", markersize=5.5)
         if decides:
@@ -309,9 +309,9 @@ def _growth(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
         axes.xaxis.set_major_formatter(count_text)
         axes.xaxis.set_minor_locator(matplotlib_library().ticker.NullLocator())
         axes.text(0.03, 0.97, "certified", color=LEFT, va="top", transform=axes.transAxes)
-        axes.text(0.35, 0.97, "claim", color=BAD, va="top", transform=axes.transAxes)
+        axes.text(0.35, 0.97, "claim", color=RED, va="top", transform=axes.transAxes)
         if exact is not None:
-            axes.text(0.97, 0.97, "exact", color=GOOD, ha="right", va="top", transform=axes.transAxes)
+            axes.text(0.97, 0.97, "exact", color=GREEN, ha="right", va="top", transform=axes.transAxes)
 
     first, last = (at_least(bounds[i], ".3g") for i in (0, -1))
     alternative = f"the bound grows from {first} at {runs[0]} runs to {last} at {runs[-1]}"
@@ -335,10 +335,10 @@ def _power_law(entry: RegretJson, points: Sequence[tuple[float, float]], *, of_h
         if of_horizon and exponent is not None:
             # The promised growth, through the first point: only its steepness is claimed.
             promised = [ys[0] * (x / xs[0]) ** exponent for x in xs]
-            axes.plot(xs, promised, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+            axes.plot(xs, promised, color=RED, linewidth=1.2, linestyle=(0, (4, 2)))
             top = max(top, *promised)
         if of_horizon and bound:
-            axes.plot([entry.get("rounds") or xs[-1]], [bound], color=BAD, marker="v", markersize=5, linewidth=0)
+            axes.plot([entry.get("rounds") or xs[-1]], [bound], color=RED, marker="v", markersize=5, linewidth=0)
             top = max(top, bound)
         axes.set_ylim(min(ys) / 1.5, top * 3)
         for axis in (axes.xaxis, axes.yaxis):
@@ -346,7 +346,7 @@ def _power_law(entry: RegretJson, points: Sequence[tuple[float, float]], *, of_h
             axis.set_minor_locator(matplotlib_library().ticker.NullLocator())
         axes.text(0.03, 0.96, "measured", color=LEFT, va="top", transform=axes.transAxes)
         if of_horizon and (exponent is not None or bound):
-            axes.text(0.35, 0.96, "promised", color=BAD, va="top", transform=axes.transAxes)
+            axes.text(0.35, 0.96, "promised", color=RED, va="top", transform=axes.transAxes)
 
     name = "T" if of_horizon else "epsilon"
     alternative = f"mean regret {ys[0]:.3g} at {name} {xs[0]:g}, {ys[-1]:.3g} at {name} {xs[-1]:g}"

@@ -50,9 +50,9 @@ def _sentences(claims: Sequence[View], falsified: Sequence[View]) -> list[str]:
     sentences = []
     if falsified:
         worst = falsified[0]
-        which = "The falsified claim" if len(falsified) == 1 else "The worst of them"
+        subject = "The falsified claim" if len(falsified) == 1 else "The worst of them"
         claimed = f"{called(worst['name'])} claims {claimed_words(measure_of(cast(ClaimRecord, worst)))}"
-        sentences.append(f"{which}: {claimed}; {finding(cast(ClaimRecord, worst))}. {needed(worst)}".strip())
+        sentences.append(f"{subject}: {claimed}; {finding(cast(ClaimRecord, worst))}. {needed(worst)}".strip())
     if any(c["verdict"] == "SURVIVED" for c in claims):
         sentences.append("Survived is not proved: with these inputs and attacks, no violation was certified.")
     return sentences
@@ -61,21 +61,21 @@ def _sentences(claims: Sequence[View], falsified: Sequence[View]) -> list[str]:
 def needed(claim: Mapping[str, Any]) -> str:
     """Return how much more noise a falsified claim takes, where its one noise call says so."""
     cause = claim.get("cause") or {}
-    differs, fits = cause.get("differs"), cause.get("calibrated_for")
-    if cause.get("kind") != "calls" or cause.get("calls") != 1 or not differs or not fits or differs <= fits:
+    differs, planned = cause.get("differs"), cause.get("calibrated_for")
+    if cause.get("kind") != "calls" or cause.get("calls") != 1 or not differs or not planned or differs <= planned:
         return ""
-    return f"{at_most(differs / fits, '.3g')} times the noise is needed."
+    return f"{at_most(differs / planned, '.3g')} times the noise is needed."
 
 
 def _error_rate(record: LegibleRecord, planned: int) -> str:
     """Return the chance that the report falsifies any true claim."""
     tests: Mapping[str, Any] = record.get("ledger_of_tests") or {}
     errors = [1 - float(claim.get("confidence") or 1 - record["alpha"]) for claim in record["claims"]]
-    every = min(1.0, sum(errors))
-    together = tests.get("family_wise_error") if tests.get("method") == "Holm" else every
-    if together is not None and together < 1:
+    bound = min(1.0, sum(errors))
+    family_error = tests.get("family_wise_error") if tests.get("method") == "Holm" else bound
+    if family_error is not None and family_error < 1:
         kind = "privacy claim" if record.get("regret") else "claim"  # bounds of regret have errors of their own
-        return f"The chance that this report falsifies any true {kind} is at most {percent(together)}."
+        return f"The chance that this report falsifies any true {kind} is at most {percent(family_error)}."
     return f"The chance that it falsifies a true claim is at most {percent(max(errors, default=0.0))} for each claim."
 
 
@@ -86,27 +86,27 @@ def percent(value: float) -> str:
 
 def _audited(record: LegibleRecord) -> View:
     """Return the commit, the files and the versions, as far as a record tells."""
-    known: Mapping[str, Any] = record.get("audited") or {}
-    commit, clean = known.get("commit"), known.get("clean")
+    audited: Mapping[str, Any] = record.get("audited") or {}
+    commit, clean = audited.get("commit"), audited.get("clean")
     state = {True: "no local changes", False: "with local changes", None: "local changes are not known"}[clean]
-    own = {name: text for name, text in (known.get("versions") or {}).items() if name not in _OURS}
+    libs = {name: text for name, text in (audited.get("versions") or {}).items() if name not in _ENGINE}
     return {
         "commit": f"commit {commit[:_SHORT]}, {state}" if commit else "no commit is known",
-        "files": [(name, digest[:_SHORT], digest) for name, digest in (known.get("files") or {}).items()],
-        "versions": [f"overclaim {record.get('overclaim', '-')}", *(f"{name} {text}" for name, text in own.items())],
+        "files": [(name, digest[:_SHORT], digest) for name, digest in (audited.get("files") or {}).items()],
+        "versions": [f"overclaim {record.get('overclaim', '-')}", *(f"{name} {text}" for name, text in libs.items())],
     }
 
 
 #: Versions that the provenance names: of what overclaim computes with.
-_OURS = ("overclaim", "python", "numpy", "scipy", "scikit-learn", "optuna")
+_ENGINE = ("overclaim", "python", "numpy", "scipy", "scikit-learn", "optuna")
 
 
 def _protected(record: LegibleRecord, claims: Sequence[View]) -> str:
     """Return whom the claims protect: in the plan's words, and by what differs between neighbours."""
     changes = list(dict.fromkeys(map(relation_text, claims)))
-    others = f", and {len(changes) - 3} other relations" if len(changes) > 3 else ""
-    relations = "; ".join(changes[:3]) + others
-    return f"{said}: {relations}" if (said := record.get("protects")) else relations
+    rest = f", and {len(changes) - 3} other relations" if len(changes) > 3 else ""
+    relations = "; ".join(changes[:3]) + rest
+    return f"{people}: {relations}" if (people := record.get("protects")) else relations
 
 
 def relation_text(claim: Mapping[str, Any]) -> str:
@@ -114,8 +114,8 @@ def relation_text(claim: Mapping[str, Any]) -> str:
     record = cast(ClaimRecord, claim)
     if claim["scores"]:
         return "one canary is in the training data, or not"
-    if words := relation_words(record):
-        return words.partition(": ")[2] or words
+    if text := relation_words(record):
+        return text.partition(": ")[2] or text
     return "the two inputs that are given" if is_mechanism(record) else "one round’s loss is replaced"
 
 
@@ -132,12 +132,12 @@ def _since(record: LegibleRecord) -> list[str]:
     """Return what changed since the baseline."""
     if not record.get("baseline"):
         return ["no earlier audit was given (--baseline)"]
-    words = {"missing": "dropped"}
-    found = []
-    for one in record["findings"]:
-        kind = str(one.get("kind", ""))
-        found.append(f"{words.get(kind, kind)}: {one.get('label') or one.get('name', '')}: {one.get('message', '')}")
-    return found or ["nothing became worse, and no claim was changed or dropped"]
+    verbs = {"missing": "dropped"}
+    lines = []
+    for row in record["findings"]:
+        kind = str(row.get("kind", ""))
+        lines.append(f"{verbs.get(kind, kind)}: {row.get('label') or row.get('name', '')}: {row.get('message', '')}")
+    return lines or ["nothing became worse, and no claim was changed or dropped"]
 
 
 def _row(claim: View) -> View:
@@ -179,9 +179,9 @@ def limits(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     low = [c for c in claims if c["verdict"] == "UNDERPOWERED"]
     unmeasured = sum(c["verdict"] == "SURVIVED" and c.get("blind_spot") is None for c in claims)
     runs = max((c["runs"] or 0 for c in claims if not c.get("scores")), default=0)
-    why = ", ".join(dict.fromkeys(reason_text(cast(ClaimRecord, c)) for c in low))
+    reasons = ", ".join(dict.fromkeys(reason_text(cast(ClaimRecord, c)) for c in low))
     lines = [
-        f"{claims_text(len(low))}: {why}" if low else "",
+        f"{claims_text(len(low))}: {reasons}" if low else "",
         f"the power of {unmeasured} audit{'s' * (unmeasured != 1)}" if unmeasured else "",
         f"leaks rarer than 1 in {runs:,} runs, and other inputs and attacks than those tried" if runs else "",
         "other canaries and attacks than those scored" if any(c.get("scores") for c in claims) else "",

@@ -64,7 +64,7 @@ from .terminal import number
 
 #: What the template reads by name.
 View = dict[str, Any]
-WORDS = {"FALSIFIED": "falsified", "BYPASS": "bypass", "SURVIVED": "survived", "UNDERPOWERED": "underpowered"}
+VERDICTS = {"FALSIFIED": "falsified", "BYPASS": "bypass", "SURVIVED": "survived", "UNDERPOWERED": "underpowered"}
 #: Claims whose figures are drawn: falsified ones, the worst first, then canaries.
 MAX_FIGURES = 40
 #: What a line of a trace begins with that is its cause.
@@ -88,15 +88,15 @@ def card(claim: ClaimRecord) -> str:
     templates = environment()
     assert templates.loader is not None
     style, *_ = templates.loader.get_source(templates, "report.css")
-    shown = shown_claim(claim)
-    page = {"c": shown, "claims": [shown], "alpha": 1 - shown["confidence"], "status": status_of({"claims": [claim]})}
+    entry = shown_claim(claim)
+    page = {"c": entry, "claims": [entry], "alpha": 1 - entry["confidence"], "status": status_of({"claims": [claim]})}
     return templates.get_template("notebook.html").render(page, style=Markup(style.replace(":root", "&")))
 
 
 def shown_claim(claim: ClaimRecord) -> View:
     """Return what a card shows of a claim that stands alone."""
-    alone: View = {"together": False, "mends": None, "figures": []}
-    return _claim(legible_claim(claim), 1, ruler.setting(claim)) | alone
+    defaults: View = {"together": False, "mends": None, "figures": []}
+    return _claim(legible_claim(claim), 1, ruler.setting(claim)) | defaults
 
 
 @cache
@@ -109,7 +109,7 @@ def environment(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals["words"] = WORDS
+    templates.globals["words"] = VERDICTS
     templates.filters.update(number=number, grouped=grouped, share=share)
     templates.filters.update(share_at_least=share_at_least, share_at_most=share_at_most)
     templates.filters.update(at_least=at_least, at_most=at_most)
@@ -156,7 +156,7 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     tests = holm([_p_value(c, alpha / max(1, planned)) for c in claims], alpha, planned=planned)
     for claim, test in zip(claims, tests, strict=True):
         claim["test"], claim["together"] = test, test.rejected and claim["verdict"] == "FALSIFIED"
-    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
+    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
     return {
         "record": record,
         "first": first_screen(record, claims, planned),
@@ -193,63 +193,63 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
 
 
 def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
-    shown = filled(claim)
+    fields = filled(claim)
     left = (claim.get("pair") or {}).get("left")
-    shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
+    fields["rounds"] = fields["rounds"] or (len(left) if isinstance(left, list) else None) or None
     before = ruler.baseline_of(claim)
-    sides = (INCLUDED, HELD_OUT) if shown["scores"] else ("left", "right")
-    traced = trace_lines(shown)
+    sides = (INCLUDED, HELD_OUT) if fields["scores"] else ("left", "right")
+    traced = trace_lines(fields)
     return {
-        **shown,
-        **_sentences(shown),
+        **fields,
+        **_sentences(fields),
         "index": index,
         "setting": setting,
-        "marks": ruler.row(shown),
-        "mark": ruler.mark(shown),
-        "unexpected": is_unexpected(shown),
+        "marks": ruler.row(fields),
+        "mark": ruler.mark(fields),
+        "unexpected": is_unexpected(fields),
         "baseline": before,
-        "change": "" if before is None else f"{lower(shown) - before:+.3g} since the baseline",
-        "bound": lower(shown),
-        "certified": certified(shown),
-        "level": level(shown),
-        "symbol": symbol(shown),
-        "beside": "" if is_epsilon(measure_of(shown)) else beside(measure_of(shown)),
-        "is_epsilon": is_epsilon(measure_of(shown)),
-        "translated": translation_words(shown["translation"]) if shown["translation"] else "",
+        "change": "" if before is None else f"{lower(fields) - before:+.3g} since the baseline",
+        "bound": lower(fields),
+        "certified": certified(fields),
+        "level": level(fields),
+        "symbol": symbol(fields),
+        "beside": "" if is_epsilon(measure_of(fields)) else beside(measure_of(fields)),
+        "is_epsilon": is_epsilon(measure_of(fields)),
+        "translated": translation_words(fields["translation"]) if fields["translation"] else "",
         "sides": sides,
         "counts": _counts(claim.get("counts") or {}, sides),
         "witness": witness(claim),
         "shrunken": shrunk if (shrunk := claim.get("shrunk")) and shrunk.get("fresh", True) else None,
-        "shrunken_bound": _shrunken_bound(shown),
-        "event_words": event_words(shown),
+        "shrunken_bound": _shrunken_bound(fields),
+        "event_words": event_words(fields),
         "coin": coin_words(claim.get("event") or {}),
-        "allowed": guess_shares(shown),
-        "named": named_rates(shown),
-        "statement": statement(shown),
-        "exact": exact_words(shown, infinite="∞"),
-        "by_what_law": by_what_law(shown),
-        "by_holm": by_holm(shown),
-        "found": bound_words(shown),
-        "bounded": bounded_words(shown),
+        "allowed": guess_shares(fields),
+        "named": named_rates(fields),
+        "statement": statement(fields),
+        "exact": exact_words(fields, infinite="∞"),
+        "by_what_law": by_what_law(fields),
+        "by_holm": by_holm(fields),
+        "found": bound_words(fields),
+        "bounded": bounded_words(fields),
         "causes": [line.removeprefix(_CAUSE) for line in traced if line.startswith(_CAUSE)],
-        "needed": needed(shown),
+        "needed": needed(fields),
         "traced": [line for line in traced if not line.startswith(_CAUSE)],
-        "canaries": canaries_words(shown["design"], scores) if (scores := shown["scores"]) else "",
-        "half": bool(scores and is_half(shown["design"], scores)),
-        "missing": missing_words(shown),
-        "remarks": [*survives_lines(shown), *remark_lines(shown)],
+        "canaries": canaries_words(fields["design"], scores) if (scores := fields["scores"]) else "",
+        "half": bool(scores and is_half(fields["design"], scores)),
+        "missing": missing_words(fields),
+        "remarks": [*survives_lines(fields), *remark_lines(fields)],
     }
 
 
-def _sentences(shown: ClaimRecord) -> View:
+def _sentences(claim: ClaimRecord) -> View:
     """Return what a card says of a claim's attack, power and assumptions, and of why it is UNDERPOWERED."""
     return {
-        "why": reason_words(shown),
-        "why_short": reason_text(shown),
-        "mechanism": is_mechanism(shown),
-        "power": power(shown),
-        "attack_text": attack(shown),
-        "assumed": assumed(cast(View, shown)),
+        "why": reason_words(claim),
+        "why_short": reason_text(claim),
+        "mechanism": is_mechanism(claim),
+        "power": power(claim),
+        "attack_text": attack(claim),
+        "assumed": assumed(cast(View, claim)),
     }
 
 
@@ -262,8 +262,8 @@ def statement(claim: ClaimRecord) -> str:
     if is_mechanism(claim):
         return with_relation(promise, claim)
     losses = LOSSES.get(claim["losses"], claim["losses"])
-    usual = claim["neighbours"] in NEIGHBOURS or not claim.get("relation")
-    neighbours = f"{claim['neighbours']} neighbours" if usual else str(claim["relation"])
+    standard = claim["neighbours"] in NEIGHBOURS or not claim.get("relation")
+    neighbours = f"{claim['neighbours']} neighbours" if standard else str(claim["relation"])
     return promise + (f" on {losses}" if losses else "") + f", {neighbours}"
 
 
@@ -280,33 +280,33 @@ def _with_figures(claims: Sequence[View], entries: Sequence[RegretJson], jobs: i
     regret = [_regret(entry) for entry in entries]
     items: list[figures.Drawing] = [(cast(ClaimRecord, claim), None, f"c{claim['index']}") for claim in claims]
     items += [(None, entry, f"r{index}") for index, entry in enumerate(entries)]
-    drawn = in_parallel(figures.drawn, items, jobs=jobs, equal_costs=True, progress="figures")
-    for row, drawings in zip([*claims, *regret], drawn, strict=True):
+    pictures = in_parallel(figures.drawn, items, jobs=jobs, equal_costs=True, progress="figures")
+    for row, drawings in zip([*claims, *regret], pictures, strict=True):
         row["figures"] = _figures(drawings)
     return regret
 
 
-def _figures(drawn: Sequence[figures.Figure]) -> list[View]:
-    return [{"title": f.title, "svg": Markup(f.svg), "caption": f.caption} for f in drawn]
+def _figures(pictures: Sequence[figures.Figure]) -> list[View]:
+    return [{"title": f.title, "svg": Markup(f.svg), "caption": f.caption} for f in pictures]
 
 
 def _counts(counts: CountsJson, sides: tuple[str, str]) -> View:
     """Return right and wrong guesses, and the table by input, or kind of canary, where the record has it."""
-    shown: View = {
+    fields: View = {
         "runs": counts.get("runs"),
         "right": counts.get("right"),
         "guesses": counts.get("guesses"),
     }
-    shown["wrong"] = None if None in (shown["right"], shown["guesses"]) else shown["guesses"] - shown["right"]
-    shown["table"] = []
+    fields["wrong"] = None if None in (fields["right"], fields["guesses"]) else fields["guesses"] - fields["right"]
+    fields["table"] = []
     if "left_upper" in counts:
         left, right = counts["runs_left"], counts["runs"] - counts["runs_left"]
         for side, runs, found_left, found_right in (
             (sides[0], left, counts["left_upper"], counts["left_lower"]),
             (sides[1], right, counts["right_upper"], counts["right_lower"]),
         ):
-            shown["table"].append((side, runs, found_left, runs - found_left - found_right, found_right))
-    return shown
+            fields["table"].append((side, runs, found_left, runs - found_left - found_right, found_right))
+    return fields
 
 
 def _shrunken_bound(claim: ClaimRecord) -> str:
@@ -347,24 +347,24 @@ def _mends(claim: View, claims: Sequence[View]) -> View | None:
     """
     if claim["verdict"] != "FALSIFIED" or claim["calibration"] != "as_published":
         return None
-    tried = []
-    for key, wanted, text in (
+    attempts = []
+    for key, target, text in (
         ("calibration", "corrected", "with the corrected noise"),
         ("neighbours", "zero-out", "under the zero-out relation"),
         ("losses", "unit", "with losses in [0, 1]"),
     ):
-        alike = [c for c in claims if claim[key] != wanted == c[key] and _comparable(claim, c, key)]
-        if alike:
+        siblings = [c for c in claims if claim[key] != target == c[key] and _comparable(claim, c, key)]
+        if siblings:
             closest = min(
-                alike,
+                siblings,
                 key=lambda c: (len(_parameters(claim).keys() - _parameters(c).keys()), len(_differences(claim, c))),
             )
-            tried += [{"text": ", ".join([text, *_differences(claim, closest)]), "claim": closest}]
+            attempts += [{"text": ", ".join([text, *_differences(claim, closest)]), "claim": closest}]
     ratio = _true(claim) / claim["level"]
     factor_two = claim["neighbours"] == "replace" and claim["losses"] not in ("unit", "") and ratio <= 2.05
-    ways = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
-    mends = {"repair": claim["repair"], "factor_two": factor_two, "ways": ways, "tried": tried}
-    return mends if any((tried, factor_two, claim["repair"])) else None
+    advice = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
+    mends = {"repair": claim["repair"], "factor_two": factor_two, "ways": advice, "tried": attempts}
+    return mends if any((attempts, factor_two, claim["repair"])) else None
 
 
 def _comparable(claim: View, other: View, key: str) -> bool:
@@ -372,9 +372,9 @@ def _comparable(claim: View, other: View, key: str) -> bool:
 
     The corrected noise has parameters of its own; all else would be another noise.
     """
-    same = all(c == key or claim[c] == other[c] for c in ("name", "surface", "calibration", "neighbours", "losses"))
+    agrees = all(c == key or claim[c] == other[c] for c in ("name", "surface", "calibration", "neighbours", "losses"))
     noise = key == "calibration" or _parameters(claim) == _parameters(other)
-    return same and noise and measure_of(cast(ClaimRecord, claim)) == measure_of(cast(ClaimRecord, other))
+    return agrees and noise and measure_of(cast(ClaimRecord, claim)) == measure_of(cast(ClaimRecord, other))
 
 
 def _parameters(claim: View) -> View:
@@ -385,8 +385,8 @@ def _parameters(claim: View) -> View:
 
 def _differences(claim: View, other: View) -> list[str]:
     """Return what another claim has that this one has not, as `T = 8`."""
-    mine, its = ({"T": c["rounds"], "N": c.get("arms"), **_parameters(c)} for c in (claim, other))
-    return [f"{name} = {value}" for name, value in its.items() if mine.get(name) != value]
+    base, its = ({"T": c["rounds"], "N": c.get("arms"), **_parameters(c)} for c in (claim, other))
+    return [f"{name} = {value}" for name, value in its.items() if base.get(name) != value]
 
 
 def _guarantees(falsified: Sequence[View]) -> list[View]:
@@ -396,11 +396,11 @@ def _guarantees(falsified: Sequence[View]) -> list[View]:
     """
     worst: dict[str, View] = {}
     for claim in falsified:
-        stated = claim["published"] and claim["calibration"] == "as_published" and claim["source"]
-        if not stated or claim["source"].startswith("none"):
+        published = claim["published"] and claim["calibration"] == "as_published" and claim["source"]
+        if not published or claim["source"].startswith("none"):
             continue
-        known = worst.get(claim["source"])
-        if known is None or _true(claim) / claim["level"] > _true(known) / known["level"]:
+        current = worst.get(claim["source"])
+        if current is None or _true(claim) / claim["level"] > _true(current) / current["level"]:
             worst[claim["source"]] = claim
     return list(worst.values())
 
@@ -423,18 +423,18 @@ _PAINTED = {"VIOLATED": "FALSIFIED", "HOLDS": "SURVIVED"}
 
 
 def _regret(entry: RegretJson) -> View:
-    shown: View = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
-    shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
-    shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]
-    growth = str(shown["growth_verdict"])
-    against = promised_growth(shown["exponent"] or 0.0, shown["bound_slope"])[1]
-    words = growth_words(growth, shown["binds_from"], against, shown["horizons"] or ())
-    shown["growth_words"] = words.replace(growth, growth.lower())
-    shown["is_open"] = is_open(entry)
-    shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")
-    return shown
+    fields: View = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
+    fields["interval"] = [round(end, 6) for end in fields["interval"] or ()]  # 7e-12 is 0
+    fields["bound_verdict"] = fields["bound_verdict"] or fields["verdict"]
+    growth = str(fields["growth_verdict"])
+    against = promised_growth(fields["exponent"] or 0.0, fields["bound_slope"])[1]
+    text = growth_words(growth, fields["binds_from"], against, fields["horizons"] or ())
+    fields["growth_words"] = text.replace(growth, growth.lower())
+    fields["is_open"] = is_open(entry)
+    fields["painted"] = _PAINTED.get(fields["bound_verdict"], "UNDERPOWERED")
+    return fields
 
 
 def _span(values: Iterable[int | None]) -> str:
-    known = sorted({v for v in values if v})
-    return "" if not known else f"{known[0]}" if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    numbers = sorted({v for v in values if v})
+    return "" if not numbers else f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"

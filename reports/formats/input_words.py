@@ -31,10 +31,10 @@ def inputs_words(claim: ClaimRecord, *, max_letters: int = MAX_LETTERS) -> str:
 
 def _relation(claim: ClaimRecord) -> str:
     """Return what neighbours differ in, where that was asked for or is not that one round's loss is replaced."""
-    neighbours, words = claim.get("neighbours"), claim.get("relation") or ""
+    neighbours, text = claim.get("neighbours"), claim.get("relation") or ""
     if neighbours == "replace" and not is_mechanism(claim):
         return ""
-    return words.partition(": ")[2] or (f"neighbours are {words}" if words else "")
+    return text.partition(": ")[2] or (f"neighbours are {text}" if text else "")
 
 
 def pair_words(pair: Mapping[str, Any], *, of_data: bool, max_letters: int = MAX_LETTERS) -> str:
@@ -47,11 +47,11 @@ def pair_words(pair: Mapping[str, Any], *, of_data: bool, max_letters: int = MAX
     texts = [[_loss(loss, digits=4) for loss in side] for side in sides]
     if texts[0] == texts[1]:  # they differ in digits that are not shown
         texts = [[_loss(loss, digits=None) for loss in side] for side in sides]
-    alike = len(rounds) > 1 and all(len(set(side)) == 1 for side in texts)
-    left, right = (side[0] if alike else " and ".join(side) for side in texts)
+    constant = len(rounds) > 1 and all(len(set(side)) == 1 for side in texts)
+    left, right = (side[0] if constant else " and ".join(side) for side in texts)
     left, right = cut_beside(left, right, max_letters)
     where = f"the losses of {rounds_words(rounds)} of {len(pair['left'])}"
-    return f"{where}: left {left}, right {right}" + " in each" * alike
+    return f"{where}: left {left}, right {right}" + " in each" * constant
 
 
 def _loss(loss: object, *, digits: int | None) -> str:

@@ -89,13 +89,13 @@ def _gate(status: Status) -> ElementTree.Element:
 
 def _of_claim(claim: ClaimRecord, name: str) -> ElementTree.Element:
     expected = due_verdict(claim)
-    verdict, why = claim["verdict"], reason_words(claim) or bypass_text(claim)
+    verdict, reason = claim["verdict"], reason_words(claim) or bypass_text(claim)
     if (not is_unexpected(claim) and verdict != "UNDERPOWERED") or is_accepted(claim):
         return _case(name, claim["seconds"] or 0.0, None)
-    text = f"{verdict}, expected {expected}: {bound_words(claim)}" + (f"; {why}" if why else "")
+    text = f"{verdict}, expected {expected}: {bound_words(claim)}" + (f"; {reason}" if reason else "")
     kind = "error" if verdict == "UNDERPOWERED" else "failure"
-    why = f"{text}\n{replay_word(claim)}: {claim['replay']}"
-    return _case(name, claim["seconds"] or 0.0, (kind, verdict, text, why))
+    details = f"{text}\n{replay_word(claim)}: {claim['replay']}"
+    return _case(name, claim["seconds"] or 0.0, (kind, verdict, text, details))
 
 
 def _of_regret(row: RegretJson) -> ElementTree.Element:

@@ -13,10 +13,10 @@ from ..sanitise import visible
 #: A label and its text.
 Row = tuple[str, str]
 #: Columns of the labels and of a line; lines of one label and of all, at most.
-LABEL, WIDTH, LINES, MOST = 12, 120, 2, 8
+LABEL, WIDTH, LINES, MAX_LINES = 12, 120, 2, 8
 #: What gets one line where eight do not hold all, the least important first; and what is then left out.
 SHORTENED = ("Claimed by", "Cause", "Fix", "Inputs", "Simplest", "Next", "Power", "Meaning", "Evidence")
-LEFT_OUT = ("Claimed by", "Next")
+OPTIONAL = ("Claimed by", "Next")
 #: The label of a command, which is to be copied: never wrapped, never shortened.
 COMMAND = "Reproduce"
 #: The label of what a bound rests on, which is never cut.
@@ -27,8 +27,8 @@ def labelled(head: str, rows: Sequence[Row]) -> str:
     """Return line 1 and the labels below it, shortened to eight lines; labels without text are left out."""
     rows = [(label, text) for label, text in rows if text]
     limits: dict[str, int] = {}
-    max_lines = MOST + sum(len(wrapped(label, text)) - 1 for label, text in rows if label == ASSUMES)
-    for label, limit in [*((one, 1) for one in SHORTENED), *((one, 0) for one in LEFT_OUT)]:
+    max_lines = MAX_LINES + sum(len(wrapped(label, text)) - 1 for label, text in rows if label == ASSUMES)
+    for label, limit in [*((name, 1) for name in SHORTENED), *((name, 0) for name in OPTIONAL)]:
         lines = filled(rows, limits)
         if len(lines) < max_lines:
             break
@@ -45,7 +45,7 @@ def filled(rows: Sequence[Row], limits: Mapping[str, int] | None = None) -> list
     return lines
 
 
-def wrapped(label: str, text: str, most: int | None = None, *, indent: int = 0) -> list[str]:
+def wrapped(label: str, text: str, max_lines: int | None = None, *, indent: int = 0) -> list[str]:
     """Return a label with its text below each other, in so many lines at most; a command stays in one line."""
     start, text = f"{' ' * indent}{label:<{LABEL}}", visible(text)
     if label == COMMAND or not text:
@@ -55,7 +55,7 @@ def wrapped(label: str, text: str, most: int | None = None, *, indent: int = 0) 
         WIDTH,
         initial_indent=start,
         subsequent_indent=" " * len(start),
-        max_lines=most,
+        max_lines=max_lines,
         placeholder=" ...",
         break_on_hyphens=False,
     )
@@ -69,10 +69,10 @@ def details(rows: Sequence[Row]) -> list[str]:
 
 def whole(rows: Sequence[Row], *, indent: int = 0) -> list[str]:
     """Return labels with their whole texts; of rows with one label the first alone has it."""
-    shown = [(label, text) for label, text in rows if text]
-    before = ["", *(label for label, _ in shown)]
-    known = [
+    entries = [(label, text) for label, text in rows if text]
+    before = ["", *(label for label, _ in entries)]
+    listed = [
         (label if label != last or label == COMMAND else "", text)
-        for (label, text), last in zip(shown, before, strict=False)
+        for (label, text), last in zip(entries, before, strict=False)
     ]
-    return [line for label, text in known for line in wrapped(label, text, indent=indent)]
+    return [line for label, text in listed for line in wrapped(label, text, indent=indent)]

@@ -24,7 +24,7 @@ from ..reading import (
 from ..status import status_of
 from ..upper_words import bypass_text
 from . import ruler
-from .html import WORDS
+from .html import VERDICTS
 from .regret_lines import bound_line
 from .terminal import number
 
@@ -36,9 +36,9 @@ def render(record: RunRecord) -> str:
     """Return a short summary of a record in GitHub's Markdown; every value from the record is escaped."""
     record = legible(record)
     claims, errors = record["claims"], record["errors"]
-    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
-    said = {v: f"{tally[v]} {word}" for v, word in WORDS.items()}
-    counts = ", ".join(text for v, text in said.items() if tally[v] or v in ("FALSIFIED", "SURVIVED"))
+    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
+    texts = {v: f"{tally[v]} {word}" for v, word in VERDICTS.items()}
+    counts = ", ".join(text for v, text in texts.items() if tally[v] or v in ("FALSIFIED", "SURVIVED"))
     unexpected = [c for c in claims if is_unexpected(c)]
     settings = dict(zip(map(id, claims), ruler.settings(claims), strict=True))
     status = status_of(record)
@@ -95,15 +95,15 @@ def _table(claims: Sequence[ClaimRecord], settings: Mapping[int, str]) -> list[s
     standing_head = ["standing"] if with_standing else []
     head = ["verdict", "target", "setting", *standing_head, "claimed", "certified", "exact on its pair", "at best"]
     head += ["baseline"] if with_baseline else []
-    words = 3 + with_standing
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * words + "---:|" * (len(head) - words)]
+    n_texts = 3 + with_standing
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * n_texts + "---:|" * (len(head) - n_texts)]
     for claim in claims:
         reason = f" ({claim['reason']})" if claim["reason"] else ""
-        cells = [f"{ruler.mark(claim)} {WORDS[claim['verdict']]}{reason}", _text(claim["name"])]
+        cells = [f"{ruler.mark(claim)} {VERDICTS[claim['verdict']]}{reason}", _text(claim["name"])]
         standing = [_text(claim.get("standing") or "-")] if with_standing else []
         cells += [_text(settings[id(claim)]), *standing, number(level(claim))]
-        above = f", above {at_least(level(claim))} by Holm" if by_holm(claim) else ""
-        cells += [f"**{certified(claim)}**{above}", exact_words(claim, "∞")]
+        suffix = f", above {at_least(level(claim))} by Holm" if by_holm(claim) else ""
+        cells += [f"**{certified(claim)}**{suffix}", exact_words(claim, "∞")]
         cells += [number(claim["detectable_epsilon"])]
         cells += [at_least(ruler.baseline_of(claim))] if with_baseline else []
         lines.append("| " + " | ".join(cells) + " |")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LIKE = {VIOLATED: "FALSIFIED", UNDECIDED: "UNDERPOWERED", VACUOUS: "UNDERPOWERED"}
 #: Where no bound is known.
 MEASURED = "MEASURED"
-FOUND, GIVEN = "found by search", "given"
+BY_SEARCH, BY_USER = "found by search", "given"
 
 
 def regret_lines(target: str, audit: RegretJson, *, quiet: bool = False, verbose: bool = False) -> str:
@@ -48,30 +48,30 @@ def _mean(audit: RegretJson) -> str:
     """Return the mean regret with its interval, and the bound that it is held against."""
     rounds, (low, high) = audit["rounds"] or 0, audit["interval"] or (None, None)
     low_high = within(low, high, ".3g")
-    sure = confidence_percent(audit["confidence"])
-    words = f"mean regret {audit['mean_regret']:.3g} in {rounds:,} round{'s' * (rounds != 1)}"
-    words += f" ({sure} interval {' to '.join(low_high)})"
-    words += f"; bound {number(audit['bound'])}" if audit.get("bound") is not None else ""
+    confidence = confidence_percent(audit["confidence"])
+    text = f"mean regret {audit['mean_regret']:.3g} in {rounds:,} round{'s' * (rounds != 1)}"
+    text += f" ({confidence} interval {' to '.join(low_high)})"
+    text += f"; bound {number(audit['bound'])}" if audit.get("bound") is not None else ""
     if audit.get("growth_verdict") == VIOLATED:
-        claimed, what = promised_growth(audit["exponent"] or 0.0, audit.get("bound_slope"))
-        words += f"; growth exponent at least {at_least(audit.get('growth_lower'), '.2g')}, {what} {number(claimed)}"
-    return words
+        claimed, kind = promised_growth(audit["exponent"] or 0.0, audit.get("bound_slope"))
+        text += f"; growth exponent at least {at_least(audit.get('growth_lower'), '.2g')}, {kind} {number(claimed)}"
+    return text
 
 
 def _losses(audit: RegretJson) -> str:
     """Return the losses of the verdict, and whether a search found worse ones."""
     means, sequence = audit.get("by_sequence") or {}, audit["sequence"]
-    listed = max((mean for name, mean in means.items() if name != FOUND), default=None)
-    if sequence == GIVEN:
+    listed = max((mean for name, mean in means.items() if name != BY_SEARCH), default=None)
+    if sequence == BY_USER:
         return "as given"
-    if sequence == FOUND:
+    if sequence == BY_SEARCH:
         return f"{_blocks(audit)}, found by the search; the worst of those listed has {number(listed)}"
-    words = f'"{sequence}", the worst of those played'
-    return words + (f"; the search found none worse ({means[FOUND]:.3g})" if FOUND in means else "")
+    text = f'"{sequence}", the worst of those played'
+    return text + (f"; the search found none worse ({means[BY_SEARCH]:.3g})" if BY_SEARCH in means else "")
 
 
 def _blocks(audit: RegretJson) -> str:
-    return ", ".join(f"{many:,} x {loss}" for many, loss in audit.get("found") or ())
+    return ", ".join(f"{count:,} x {loss}" for count, loss in audit.get("found") or ())
 
 
 def _source(audit: RegretJson) -> str:
@@ -90,26 +90,26 @@ def _growth(audit: RegretJson) -> str:
     horizons = audit["horizons"]
     if audit["slope"] is None:
         if len(horizons) < 2:
-            least = 2**DOUBLINGS
-            return f"no exponent: it needs T = {least} or more, and a learner that plays T / {least} rounds"
+            rounds = 2**DOUBLINGS
+            return f"no exponent: it needs T = {rounds} or more, and a learner that plays T / {rounds} rounds"
         return f"no exponent: fewer than three of the horizons show any regret, T = {horizons}"
     low, high = within(audit.get("slope_lower"), audit.get("slope_upper"), ".2g")
     fitted = f"exponent {audit['slope']:.2g} ({low} to {high}) for T = {horizons[0]:,} to {horizons[-1]:,}"
     verdict = audit.get("growth_verdict")
     if not verdict:
         return fitted
-    words = "not tested" if verdict == VACUOUS else str(verdict).lower()
-    return f"{words}: {fitted}; claimed {number(audit['exponent'])}"
+    text = "not tested" if verdict == VACUOUS else str(verdict).lower()
+    return f"{text}: {fitted}; claimed {number(audit['exponent'])}"
 
 
 def _meaning(verdict: str, audit: RegretJson) -> str:
     """Return what a verdict means: nothing behind VIOLATED, which says it all."""
     binds = audit.get("binds_from")
-    later = f" below T = {binds:,}" if binds is not None else ""
+    suffix = f" below T = {binds:,}" if binds is not None else ""
     return {
         HOLDS: "other losses may cost more; this is not a proof",
         UNDECIDED: "the interval has the bound inside it: more runs may decide",
-        VACUOUS: f"not tested: no learner can exceed this bound{later}",
+        VACUOUS: f"not tested: no learner can exceed this bound{suffix}",
         MEASURED: "no bound is known of this target; other losses may cost more",
     }.get(verdict, "")
 
@@ -119,7 +119,7 @@ def _next(verdict: str, audit: RegretJson) -> str:
     binds = audit.get("binds_from")
     if verdict == VACUOUS:
         return f"--rounds {binds}" if binds is not None and binds < 10**6 else ""
-    searched = FOUND in (audit.get("by_sequence") or {}) or audit["sequence"] == GIVEN
+    searched = BY_SEARCH in (audit.get("by_sequence") or {}) or audit["sequence"] == BY_USER
     return "" if searched or verdict == VIOLATED else "--search looks for losses that cost more"
 
 
@@ -127,28 +127,28 @@ def _details(audit: RegretJson) -> list[Row]:
     """Return what `-v` adds."""
     horizons = zip(audit["horizons"], audit.get("regrets") or (), strict=False)
     certified = list(within(audit.get("growth_lower"), audit.get("growth_upper"), ".3g"))
-    own, binds = audit.get("bound_slope"), audit.get("binds_from")
-    against = promised_growth(audit.get("exponent") or 0.0, own)[1]
+    slope, binds = audit.get("bound_slope"), audit.get("binds_from")
+    against = promised_growth(audit.get("exponent") or 0.0, slope)[1]
     verdict = growth_words(audit.get("growth_verdict"), binds, against, audit["horizons"])
-    how = f"{audit['interval_method']}, {audit['runs']:,} runs of each sequence"
+    method = f"{audit['interval_method']}, {audit['runs']:,} runs of each sequence"
     means = sorted((audit.get("by_sequence") or {}).items(), key=lambda item: -item[1])
     return [
         ("Horizons", "; ".join(f"T = {t:,}: {regret:.3g}" for t, regret in horizons)),
         ("Certified", "" if certified == ["-", "-"] else f"growth {' to '.join(certified)}"),
         ("Growth", verdict if audit.get("growth_verdict") else ""),
-        ("Own slope", "" if own is None else f"{own:.3g}, of the bound itself at these horizons"),
+        ("Own slope", "" if slope is None else f"{slope:.3g}, of the bound itself at these horizons"),
         ("Informative", "" if binds is None else f"from T = {binds:,} on; below, no learner can exceed the bound"),
-        ("Interval", how + (", expected losses" if audit.get("expected_losses") else "")),
+        ("Interval", method + (", expected losses" if audit.get("expected_losses") else "")),
         ("Sequences", "; ".join(f"{name} {mean:.3g}" for name, mean in means)),
         ("Found", _blocks(audit)),
         (COMMAND, audit.get("replay") or ""),
-        *(("Adversary", _adversary(one)) for one in audit.get("adaptive") or ()),
+        *(("Adversary", _adversary(row)) for row in audit.get("adaptive") or ()),
     ]
 
 
-def _adversary(one: AdaptiveJson) -> str:
-    low, high = within(one["interval"][0], one["interval"][1], ".3g")
-    mean = f"one that {one['adversary']}: mean regret {one['mean_regret']:.3g} ({low} to {high})"
+def _adversary(row: AdaptiveJson) -> str:
+    low, high = within(row["interval"][0], row["interval"][1], ".3g")
+    mean = f"one that {row['adversary']}: mean regret {row['mean_regret']:.3g} ({low} to {high})"
     return f"{mean}; no verdict rests on it"
 
 
@@ -162,7 +162,7 @@ def bound_line(row: RegretJson) -> str:
         f"bound {number(row.get('bound'))}, T = {row.get('rounds')}, {sequence} losses"
     )
     if growing:
-        claimed, what = promised_growth(row.get("exponent") or 0.0, row.get("bound_slope"))
+        claimed, kind = promised_growth(row.get("exponent") or 0.0, row.get("bound_slope"))
         line += f"; VIOLATED: growth exponent at least {at_least(row.get('growth_lower'))}, claimed {number(claimed)}"
-        line += f" ({what})" if claimed != row.get("exponent") else ""
+        line += f" ({kind})" if claimed != row.get("exponent") else ""
     return line

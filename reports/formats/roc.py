@@ -13,7 +13,7 @@ from ...audit.statistics.measure_words import bound_words, unit_of
 from ...errors import hinted
 from ...mechanisms.measures.stated import measure_from_json
 from ..reading import HELD_OUT, level, lower, measure_of, named_world
-from .drawing import BAD, INK, LEFT, available, draw, per_cent, standalone
+from .drawing import INK, LEFT, RED, available, draw, per_cent, standalone
 from .sentences import evidence
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def roc(claim: ClaimRecord) -> tuple[str, str, str]:
 
     def paint(axes: Axes) -> None:
         allowed = np.maximum(measure.allowed(grid), floor)
-        axes.fill_between(grid, floor, allowed, color=BAD, alpha=0.10, linewidth=0)
-        axes.plot(grid, allowed, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.fill_between(grid, floor, allowed, color=RED, alpha=0.10, linewidth=0)
+        axes.plot(grid, allowed, color=RED, linewidth=1.2, linestyle=(0, (4, 2)))
         if bound > 0:
             axes.plot(grid, np.maximum(_at(measure, bound).allowed(grid), floor), color=INK, linewidth=1.2)
         axes.plot(x, y, color=LEFT)
@@ -47,12 +47,12 @@ def roc(claim: ClaimRecord) -> tuple[str, str, str]:
             axis.set_major_formatter(per_cent)
         axes.set_xlim(floor, 1)
         axes.set_ylim(floor, 1)
-        for text, colour, height in (("scores", LEFT, 0.30), ("claim", BAD, 0.21), ("certified", INK, 0.12)):
+        for text, colour, height in (("scores", LEFT, 0.30), ("claim", RED, 0.21), ("certified", INK, 0.12)):
             if colour != INK or bound > 0:
                 axes.text(0.97, height, text, color=colour, ha="right", va="top", transform=axes.transAxes)
 
-    stated = measure_of(claim)
-    certified = f" Black: the largest curve of {unit_of(stated)} {bound_words(stated, bound)}." if bound > 0 else ""
+    data = measure_of(claim)
+    certified = f" Black: the largest curve of {unit_of(data)} {bound_words(data, bound)}." if bound > 0 else ""
     caption = (
         "Rates at each threshold. A training that keeps the claim stays inside the shaded region, but for "
         f"chance.{certified} Dot: the threshold of the evidence."

@@ -67,12 +67,12 @@ def row(claim: ClaimRecord) -> Row:
     spot = claim.get("blind_spot")
     caught = spot["factor"] if spot else None
     reason = f" ({claim['reason']})" if claim.get("reason") else ""
-    words = [f"{verdict_of(claim)}{reason}: {unit_of(measure)} claimed {claimed:.4g}"]
-    words += [f"certified at least {certified(claim)}" if bound > 0 else "nothing certified"]
-    words += [f"at most {at_most(upper)} {binding_where(claim)}"] if upper is not None else []
-    words += [f"exact {exact:.4g} on this pair"] if exact is not None else []
-    words += [f"at best detectable from {detectable:.4g}"] if detectable is not None else []
-    words += [f"baseline {at_least(before)}"] if before is not None else []
+    parts = [f"{verdict_of(claim)}{reason}: {unit_of(measure)} claimed {claimed:.4g}"]
+    parts += [f"certified at least {certified(claim)}" if bound > 0 else "nothing certified"]
+    parts += [f"at most {at_most(upper)} {binding_where(claim)}"] if upper is not None else []
+    parts += [f"exact {exact:.4g} on this pair"] if exact is not None else []
+    parts += [f"at best detectable from {detectable:.4g}"] if detectable is not None else []
+    parts += [f"baseline {at_least(before)}"] if before is not None else []
     return Row(
         certified=at(bound) or 0.0,
         claim=100 / END,
@@ -82,7 +82,7 @@ def row(claim: ClaimRecord) -> Row:
         caught=None if caught is None else at(caught * claimed),
         baseline=at(before),
         beyond=bound / claimed > END,
-        alternative=", ".join(words) + (f"; {blind_words(spot)}" if spot else ""),
+        alternative=", ".join(parts) + (f"; {blind_words(spot)}" if spot else ""),
     )
 
 
@@ -98,8 +98,8 @@ def baseline_of(claim: ClaimRecord) -> float | None:
     """
     before = claim.get("baseline")
     if isinstance(before, Mapping):
-        then = before.get("measure")
-        if isinstance(then, Mapping) and not same_unit(counted(claim), then):
+        recorded = before.get("measure")
+        if isinstance(recorded, Mapping) and not same_unit(counted(claim), recorded):
             return None
         value = before.get("epsilon_lower") if before.get("lower") is None else before["lower"]
     else:
@@ -121,7 +121,7 @@ def setting(claim: ClaimRecord) -> str:
         relation = str(claim["neighbours"]) if relation_words(claim) else ""
         return ", ".join(word for word in (kind_words(claim), relation, delta, seeds) if word)
     view = VIEWS.get(claim.get("surface") or "actions")
-    words = [
+    parts = [
         {"as_published": "as published", None: ""}.get(claim.get("calibration"), str(claim.get("calibration"))),
         {"unit": "losses in [0,\u00a01]", "symmetric": "losses in [-1,\u00a01]"}.get(
             claim.get("losses", ""), str(claim.get("losses") or "")
@@ -132,7 +132,7 @@ def setting(claim: ClaimRecord) -> str:
         delta,
         seeds,
     ]
-    return ", ".join(word for word in words if word)
+    return ", ".join(word for word in parts if word)
 
 
 def settings(claims: Sequence[ClaimRecord]) -> list[str]:

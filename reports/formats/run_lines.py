@@ -42,7 +42,7 @@ from .regret_lines import bound_line
 from .terminal import bar, number, shorten, status_line, table, verdict_word
 
 HEAD = ("verdict", "target", "setting", "claimed", "at least", "power")
-MORE = ("exact for pair", "at most", "seconds")
+VERBOSE_HEAD = ("exact for pair", "at most", "seconds")
 VERDICTS = ("FALSIFIED", "BYPASS", "SURVIVED", "UNDERPOWERED")
 #: What a claim without a bound is said to have.
 UNSEEN = "nothing seen"
@@ -70,48 +70,48 @@ def setting(claim: ClaimRecord) -> str:
     """Return the game of a claim in a few words, but for what is usual: noise as in the paper, actions, replacing."""
     measure = measure_of(claim)
     if is_mechanism(claim):
-        words = [
+        parts = [
             kind_words(claim) if claim.get("scores") else "searched inputs" if claim.get("searched") else "2 inputs"
         ]
     else:
         fixed = {"as_published": "", "corrected": "fixed noise", None: ""}
         losses = claim.get("losses") or ""
-        words = [_LOSSES.get(losses, losses), f"{claim['rounds']} rounds" if claim.get("rounds") else ""]
-        words.append(fixed.get(claim.get("calibration"), str(claim.get("calibration"))))
+        parts = [_LOSSES.get(losses, losses), f"{claim['rounds']} rounds" if claim.get("rounds") else ""]
+        parts.append(fixed.get(claim.get("calibration"), str(claim.get("calibration"))))
         view = VIEWS.get(claim.get("surface") or "actions")
-        words.append("" if claim.get("surface") in (None, "actions") else view.seen if view else str(claim["surface"]))
-    words.append("" if claim.get("neighbours", "replace") == "replace" else str(claim["neighbours"]))
+        parts.append("" if claim.get("surface") in (None, "actions") else view.seen if view else str(claim["surface"]))
+    parts.append("" if claim.get("neighbours", "replace") == "replace" else str(claim["neighbours"]))
     if measure.get("delta") and is_epsilon(measure):
-        words.append(f"delta {number_text(measure['delta'])}")
+        parts.append(f"delta {number_text(measure['delta'])}")
     if measure.get("order"):
-        words.append(f"Rényi order {number_text(measure['order'])}")
-    return visible_line(", ".join(word for word in words if word))
+        parts.append(f"Rényi order {number_text(measure['order'])}")
+    return visible_line(", ".join(word for word in parts if word))
 
 
 def _table(record: RunRecord, *, verbose: bool) -> str:
     claims, errors = record["claims"], record.get("errors") or ()
     if not claims and not errors:
         return ""
-    told = settings(claims, list(map(setting, claims)))
-    rows = [_row(claim, its, verbose=verbose) for claim, its in zip(claims, told, strict=True)]
-    blank = ["-"] * (len(HEAD) - 2 + (len(MORE) + 1) * verbose)
+    labels = settings(claims, list(map(setting, claims)))
+    rows = [_row(claim, its, verbose=verbose) for claim, its in zip(claims, labels, strict=True)]
+    blank = ["-"] * (len(HEAD) - 2 + (len(VERBOSE_HEAD) + 1) * verbose)
     rows += [[error["kind"].upper(), visible_line(error["name"]), *blank] for error in errors]
-    head = [*HEAD, *((*MORE, "0 to 2.5 times the claim") if verbose else ())]
+    head = [*HEAD, *((*VERBOSE_HEAD, "0 to 2.5 times the claim") if verbose else ())]
     # What tells two claims apart is not cut off.
-    apart = max((len(its) - len(setting(claim)) for claim, its in zip(claims, told, strict=True)), default=0)
-    return table(head, _within(rows, head, max(12, apart)))
+    suffix = max((len(its) - len(setting(claim)) for claim, its in zip(claims, labels, strict=True)), default=0)
+    return table(head, _within(rows, head, max(12, suffix)))
 
 
 def _within(rows: Sequence[list[str]], head: Sequence[str], shortest: int) -> list[list[str]]:
     """Return rows that fit the terminal: settings, then targets lose their beginnings; in a file nothing is cut."""
     columns = shutil.get_terminal_size((10_000, 24)).columns
     widths = [max(len(click.unstyle(row[i])) for row in [head, *rows]) for i in range(len(head))]
-    beyond = sum(widths) + 2 * len(widths) - 2 - columns
-    for column, least in ((2, shortest), (1, 12)):
-        if beyond > 0:
-            most = max(least, widths[column] - beyond)
-            beyond -= widths[column] - most
-            rows = [[*row[:column], shorten(row[column][::-1], most)[::-1], *row[column + 1 :]] for row in rows]
+    excess = sum(widths) + 2 * len(widths) - 2 - columns
+    for column, minimum in ((2, shortest), (1, 12)):
+        if excess > 0:
+            width = max(minimum, widths[column] - excess)
+            excess -= widths[column] - width
+            rows = [[*row[:column], shorten(row[column][::-1], width)[::-1], *row[column + 1 :]] for row in rows]
     return [list(row) for row in rows]
 
 
@@ -139,8 +139,8 @@ def at_least_words(claim: ClaimRecord) -> str:
 def _blocks(record: RunRecord) -> list[str]:
     """Return what needs attention, each kind under its heading with a count."""
     claims = record["claims"]
-    told = dict(zip(map(id, claims), settings(claims, list(map(setting, claims))), strict=True))
-    names = {id(c): visible_line(f"{c['name']} ({told[id(c)]})" if _is_twin(c, claims) else c["name"]) for c in claims}
+    game = dict(zip(map(id, claims), settings(claims, list(map(setting, claims))), strict=True))
+    names = {id(c): visible_line(f"{c['name']} ({game[id(c)]})" if _is_twin(c, claims) else c["name"]) for c in claims}
     blocks = [_block("Unexpected", ([*_unexpected(c, names[id(c)])] for c in claims if is_unexpected(c)))]
     for kind in dict.fromkeys(error["kind"] for error in record.get("errors") or ()):
         of_kind = [error for error in record["errors"] if error["kind"] == kind]
@@ -176,20 +176,20 @@ def _block(title: str, items: Iterable[Sequence[str]]) -> str:
     if not listed:
         return ""
     lines = [click.style(f"{title} ({len(listed)})", bold=True)]
-    for first, *more in listed:
-        lines += [f"  {first}", *(f"    {line}" for line in more)]
+    for first, *rest in listed:
+        lines += [f"  {first}", *(f"    {line}" for line in rest)]
     return "\n".join(lines)
 
 
 def _unexpected(claim: ClaimRecord, name: str) -> Iterable[str]:
     """Yield what was not expected, its cause, the simplest counterexample, and the command that shows it again."""
-    why = f" ({reason})" if (reason := reason_of(claim)) else ""
-    due = f"but the plan expects {due_verdict(claim)}" if claim.get("expected") else "and the plan does not expect it"
-    yield f"{name}: {verdict_word(verdict_of(claim))}{why}, {due}"
-    if why := sentences.cause(claim):
-        yield f"cause: {visible_line(why)}"
-    if small := sentences.simplest(claim):
-        yield f"simplest: {visible_line(small)}"
+    note = f" ({reason})" if (reason := reason_of(claim)) else ""
+    plan = f"but the plan expects {due_verdict(claim)}" if claim.get("expected") else "and the plan does not expect it"
+    yield f"{name}: {verdict_word(verdict_of(claim))}{note}, {plan}"
+    if cause := sentences.cause(claim):
+        yield f"cause: {visible_line(cause)}"
+    if pair := sentences.simplest(claim):
+        yield f"simplest: {visible_line(pair)}"
     yield from sentences.survives_lines(claim)
     if claim.get("replay"):
         yield str(claim["replay"])
@@ -225,14 +225,14 @@ def _ending(record: RunRecord, files: str) -> Iterable[str]:
     if any(claim.get("standing") for claim in record["claims"]):
         yield " ".join(word for word in (headline_words(record), beside_words(record["claims"])) if word)
     tests = record.get("ledger_of_tests") or {}
-    known = [1 - claim["confidence"] for claim in record["claims"] if claim.get("confidence")]
-    each = max(known, default=record.get("alpha") or 0.01)
+    errors = [1 - claim["confidence"] for claim in record["claims"] if claim.get("confidence")]
+    max_error = max(errors, default=record.get("alpha") or 0.01)
     if tests.get("method") == "Holm":
-        together = at_most(100 * tests["family_wise_error"], ".3g")
+        percent = at_most(100 * tests["family_wise_error"], ".3g")
         kind = "privacy claim" if record.get("regret") else "claim"  # bounds of regret have errors of their own
-        rate = f"at most {together}% that this run falsifies any true {kind}"
+        rate = f"at most {percent}% that this run falsifies any true {kind}"
     else:
-        rate = f"at most {at_most(100 * each, '.3g')}% for each claim"
+        rate = f"at most {at_most(100 * max_error, '.3g')}% for each claim"
     yield f"Error rate: {rate}"
     if files:
         yield files

@@ -60,30 +60,30 @@ def render(record: RunRecord) -> str:
     the run.
     """
     # Names of files are addresses, and stay as they are.
-    at = partial(_from_root, record.get("folder") or "")
+    root = partial(_from_root, record.get("folder") or "")
     plan = _plan(record.get("command") or "")
-    said = (*((record.get("baseline") or {}).get("findings") or ()), *(record.get("errors") or ()))
-    places = {visible(one["name"]): _place_of_target(one["name"]) or plan for one in said}
+    entries = (*((record.get("baseline") or {}).get("findings") or ()), *(record.get("errors") or ()))
+    places = {visible(entry["name"]): _place_of_target(entry["name"]) or plan for entry in entries}
     for claim in record["claims"]:
         places[visible(claim["name"])] = claim.get("where") or _place_of_target(claim["name"]) or plan
-    where = [at(place_of(claim) or places[visible(claim["name"])]) for claim in record["claims"]]
+    where = [root(place_of(claim) or places[visible(claim["name"])]) for claim in record["claims"]]
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
     for row in failing_bounds(record):
         rule, level = ("regret", "error") if is_violated(row) else ("regret-undecided", "warning")
-        again = regret_replay(row)
-        text = f"{bound_line(row)}. {again[:1].upper()}{again[1:]}".rstrip()
+        replay = regret_replay(row)
+        text = f"{bound_line(row)}. {replay[:1].upper()}{replay[1:]}".rstrip()
         name = row.get("name") or "unnamed"
-        results.append(_result(rule, level, text, name, at(places.get(name) or _place_of_target(name) or plan)))
+        results.append(_result(rule, level, text, name, root(places.get(name) or _place_of_target(name) or plan)))
     for finding in record["findings"]:
         level = "error" if is_failing(finding) else "note"
         text = f"{finding['kind']}: {called(finding)}: {finding['message']}"
-        which = f"{finding['kind']}/{finding.get('claim') or finding['name']}"
-        results.append(_result("baseline", level, text, which, at(places[finding["name"]])))
+        identity = f"{finding['kind']}/{finding.get('claim') or finding['name']}"
+        results.append(_result("baseline", level, text, identity, root(places[finding["name"]])))
     for error in record["errors"]:
         text = f"{error['name']} {error['kind']}: {error['message']}"
         results.append(
-            _result("not-audited", "error", text, error["replay"] or error["name"], at(places[error["name"]]))
+            _result("not-audited", "error", text, error["replay"] or error["name"], root(places[error["name"]]))
         )
     status = status_of(record)
     _tell_apart(results)
@@ -113,13 +113,13 @@ def render(record: RunRecord) -> str:
 def _of_claim(claim: ClaimRecord, where: PlaceJson) -> dict[str, object] | None:
     """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
     expected = due_verdict(claim)
-    whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
-    head = f"{claim['name']} claims {with_relation(claimed_words(measure_of(claim)), claim)}{whose}"
+    source = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
+    head = f"{claim['name']} claims {with_relation(claimed_words(measure_of(claim)), claim)}{source}"
     tail = f"{replay_word(claim).capitalize()}: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"
-        why = f" Cause: {cause['text']}." if (cause := claim.get("cause")) else ""
-        text = f"{head}, but {bound_words(claim)}.{why} {tail}"
+        reason = f" Cause: {cause['text']}." if (cause := claim.get("cause")) else ""
+        text = f"{head}, but {bound_words(claim)}.{reason} {tail}"
         return _result("falsified", level, text, claim["replay"], where)
     if is_accepted(claim):
         return None
@@ -137,8 +137,8 @@ def _of_claim(claim: ClaimRecord, where: PlaceJson) -> dict[str, object] | None:
 
 
 def _runs(claim: ClaimRecord) -> str:
-    of = "canaries" if claim["scores"] else "runs"
-    return f"its {of}" if claim["runs"] is None else f"{claim['runs']:,} {of}"
+    unit = "canaries" if claim["scores"] else "runs"
+    return f"its {unit}" if claim["runs"] is None else f"{claim['runs']:,} {unit}"
 
 
 def _tell_apart(results: Sequence[dict[str, object]]) -> None:
@@ -146,10 +146,10 @@ def _tell_apart(results: Sequence[dict[str, object]]) -> None:
     seen: Counter[str] = Counter()
     for result in results:
         prints = cast(dict[str, str], result["partialFingerprints"])
-        own = prints[FINGERPRINT]
-        seen[own] += 1
-        if seen[own] > 1:
-            prints[FINGERPRINT] = hashlib.sha256(f"{own}/{seen[own]}".encode()).hexdigest()
+        fingerprint = prints[FINGERPRINT]
+        seen[fingerprint] += 1
+        if seen[fingerprint] > 1:
+            prints[FINGERPRINT] = hashlib.sha256(f"{fingerprint}/{seen[fingerprint]}".encode()).hexdigest()
 
 
 def _result(rule: str, level: str, text: str, identity: str, where: PlaceJson) -> dict[str, object]:
@@ -190,7 +190,7 @@ def _place_of_target(target: str) -> PlaceJson | None:
 def _plan(command: str) -> PlaceJson:
     """Return where the plan of a run stands, as its command names it."""
     try:
-        words = shlex.split(command)
+        parts = shlex.split(command)
     except ValueError:  # a foreign record
-        words = []
-    return {"file": next((word for word in words if word.endswith(".toml")), "overclaim.toml"), "line": 1}
+        parts = []
+    return {"file": next((part for part in parts if part.endswith(".toml")), "overclaim.toml"), "line": 1}

@@ -43,7 +43,7 @@ from .layout import Row
 #: Counts above the claim are pointed out below this p-value.
 NOTABLE = 0.05
 #: What a search of enough runs leaves to be counted, at least, and what none needs more runs than.
-COUNTED, MOST_RUNS = 0.4, 2**50
+COUNTED_SHARE, MAX_RUNS = 0.4, 2**50
 NO_PROOF = "no violation was found; this is not a proof of privacy"
 LITTLE = "the target ignores these inputs, or the attack cannot see what leaks"
 SAMPLING = " (within sampling error)"
@@ -62,8 +62,8 @@ def confidence_percent(confidence: float) -> str:
 def answer(claim: ClaimRecord) -> str:
     """Return line 1 behind its verdict: the target, its claim, and the bound or why there is none."""
     name = visible_line(claim["name"]) + ", with fresh seeds" * bool(claim.get("reseed"))
-    words = f"{name}: claimed {claimed_words(measure_of(claim))}; {finding(claim)}"
-    return words + _evidence_above(claim)
+    text = f"{name}: claimed {claimed_words(measure_of(claim))}; {finding(claim)}"
+    return text + _evidence_above(claim)
 
 
 def _evidence_above(claim: ClaimRecord) -> str:
@@ -72,18 +72,18 @@ def _evidence_above(claim: ClaimRecord) -> str:
     A claim that is exactly tight has such counts in one audit of twenty.
     """
     p_value, alpha = claim.get("p_value"), 1 - claim["confidence"]
-    plain = claim.get("method") in ("guess", "joint") and not claim.get("scores")
-    if verdict_of(claim) in ("FALSIFIED", "BYPASS") or not plain or not p_value or not alpha < p_value < NOTABLE:
+    is_counted = claim.get("method") in ("guess", "joint") and not claim.get("scores")
+    if verdict_of(claim) in ("FALSIFIED", "BYPASS") or not is_counted or not p_value or not alpha < p_value < NOTABLE:
         return ""
-    seen, needed, power = (-NormalDist().inv_cdf(tail) for tail in (p_value, alpha, 0.1))
-    runs = rounded_up(int((claim.get("runs") or 0) * ((needed + power) / seen) ** 2))
+    seen, quantile, power = (-NormalDist().inv_cdf(tail) for tail in (p_value, alpha, 0.1))
+    runs = rounded_up(int((claim.get("runs") or 0) * ((quantile + power) / seen) ** 2))
     return f"; its counts are above the claim (p-value {at_most(p_value, '.2g')}): --runs {runs} decides"
 
 
 def finding(claim: ClaimRecord) -> str:
     """Return what an audit certified, or why that is nothing."""
-    if words := answer_words(claim):
-        return words
+    if text := answer_words(claim):
+        return text
     if by_holm(claim):
         return bound_words(claim)
     measure = measure_of(claim)
@@ -104,12 +104,12 @@ def claimed_by(claim: ClaimRecord) -> str:
     return f"{source} (one reading of it)" if standing == "reading" else source
 
 
-def shares(seen: float, most: float | None = None) -> tuple[str, str]:
+def shares(seen: float, limit: float | None = None) -> tuple[str, str]:
     """Return two shares in per cent with one decimal, or as many as tell them from 0, 1 and, if larger, each other."""
-    both = (seen, seen if most is None else most)
+    pair = (seen, seen if limit is None else limit)
     for places in range(1, 8):
-        first, second = (_share(share, places) for share in both)
-        if both[0] <= both[1] or first != second:
+        first, second = (_share(share, places) for share in pair)
+        if pair[0] <= pair[1] or first != second:
             break
     return first, second
 
@@ -118,8 +118,8 @@ def _share(share: float, places: int) -> str:
     """Return a share in per cent with so many decimals, or as many more as tell it from 0 and 1."""
     if share in (0, 1):
         return f"{share:.0%}"
-    known = (f"{100 * share:.{more}f}" for more in range(places, 17))
-    return next((text for text in known if 0 < float(text) < 100), f"{100 * share:g}") + "%"
+    texts = (f"{100 * share:.{decimals}f}" for decimals in range(places, 17))
+    return next((text for text in texts if 0 < float(text) < 100), f"{100 * share:g}") + "%"
 
 
 def evidence(claim: ClaimRecord) -> str:
@@ -130,19 +130,19 @@ def evidence(claim: ClaimRecord) -> str:
     if method == "variational":
         return _evidence_of_scores(claim)
     if (rates := named_rates(claim)) is not None:
-        here, there, most = (float(str(rates[name])) for name in ("here", "there", "most"))
-        (text, allowed), false = shares(here, most), _false_positives(claim, there)
-        words = f'the attack finds "{rates["name"]}" with true-positive rate {text} at false-positive rate {false}'
-        if lower(claim) == 0 and here <= most and not claim["claimed"]["delta"]:
-            return f"{words}: no better than chance" + SAMPLING * (here > there)
-        return f"{words}; {_allows(claim, here, most, allowed)}"
+        rate, other_rate, limit = (float(str(rates[name])) for name in ("here", "there", "most"))
+        (text, allowed), false = shares(rate, limit), _false_positives(claim, other_rate)
+        sentence = f'the attack finds "{rates["name"]}" with true-positive rate {text} at false-positive rate {false}'
+        if lower(claim) == 0 and rate <= limit and not claim["claimed"]["delta"]:
+            return f"{sentence}: no better than chance" + SAMPLING * (rate > other_rate)
+        return f"{sentence}; {_allows(claim, rate, limit, allowed)}"
     if not counts.get("guesses"):
         return ""
     share = counts["right"] / counts["guesses"]
-    known = guess_shares(claim)
-    text, allowed = shares(share, known["most"] if known else None)
-    words = f"{text} of the attack's guesses are right"
-    return f"{words}; {_allows(claim, share, known['most'], allowed)}" if known else words
+    limits = guess_shares(claim)
+    text, allowed = shares(share, limits["most"] if limits else None)
+    sentence = f"{text} of the attack's guesses are right"
+    return f"{sentence}; {_allows(claim, share, limits['most'], allowed)}" if limits else sentence
 
 
 def _false_positives(claim: ClaimRecord, share: float) -> str:
@@ -152,10 +152,10 @@ def _false_positives(claim: ClaimRecord, share: float) -> str:
     return shares(share)[0] + none
 
 
-def _allows(claim: ClaimRecord, seen: float, most: float, allowed: str) -> str:
-    sampling = SAMPLING if seen > most and verdict_of(claim) != "FALSIFIED" else ""
-    words = claimed_words(measure_of(claim))
-    return f"{words if words.count(' ') == 1 else 'the claim'} allows {allowed}{sampling}"
+def _allows(claim: ClaimRecord, seen: float, limit: float, allowed: str) -> str:
+    sampling = SAMPLING if seen > limit and verdict_of(claim) != "FALSIFIED" else ""
+    promise = claimed_words(measure_of(claim))
+    return f"{promise if promise.count(' ') == 1 else 'the claim'} allows {allowed}{sampling}"
 
 
 def _evidence_of_scores(claim: ClaimRecord) -> str:
@@ -163,17 +163,17 @@ def _evidence_of_scores(claim: ClaimRecord) -> str:
     world = named_world({**claim, "method": "joint"})
     if world is None or not world.runs or not world.other_runs:
         return "the bound uses all scores of the attack"
-    here, there = shares(world.hits / world.runs)[0], shares(world.misses / world.other_runs)[0]
-    words = f'the attack finds "{world.name}" with true-positive rate {here} at false-positive rate {there}'
-    return f"{words}; the bound uses all of its scores"
+    rate, other_rate = shares(world.hits / world.runs)[0], shares(world.misses / world.other_runs)[0]
+    sentence = f'the attack finds "{world.name}" with true-positive rate {rate} at false-positive rate {other_rate}'
+    return f"{sentence}; the bound uses all of its scores"
 
 
 def simplest(claim: ClaimRecord) -> str:
     """Return the simplest counterexample with the bound of its own certificate; nothing where none is simpler."""
-    for small in (claim.get("smallest_inputs"), claim.get("shrunk")):
-        if small and small.get("fresh", True) and small.get("pair"):
-            bound = small.get("lower") if small.get("measure") else small.get("epsilon_lower")
-            pair = pair_words(small["pair"], of_data=is_mechanism(claim), max_letters=40).removeprefix(
+    for shrunk in (claim.get("smallest_inputs"), claim.get("shrunk")):
+        if shrunk and shrunk.get("fresh", True) and shrunk.get("pair"):
+            bound = shrunk.get("lower") if shrunk.get("measure") else shrunk.get("epsilon_lower")
+            pair = pair_words(shrunk["pair"], of_data=is_mechanism(claim), max_letters=40).removeprefix(
                 "the losses of "
             )
             unit = unit_of(measure_of(claim))
@@ -206,13 +206,13 @@ def attack(claim: ClaimRecord) -> str:
     if claim.get("scores"):
         return "every threshold on the scores; the evidence is of the one that shows most"
     exact = " (exact)" if claim.get("attack_exact") else ""
-    how = {
+    form = {
         "joint": "one event, fixed before the runs that were counted",
         "guess": "guesses, by thresholds that were fixed before the runs that were counted",
         "anytime": "bets, each of which was placed before its run was played",
         "variational": "a function of the score, fixed before the runs that were counted",
     }.get(claim.get("method") or "", "an event, fixed before the runs that were counted")
-    return f"{claim.get('attack') or 'none'}{exact}; {how}"
+    return f"{claim.get('attack') or 'none'}{exact}; {form}"
 
 
 def power(claim: ClaimRecord) -> str:
@@ -223,28 +223,28 @@ def power(claim: ClaimRecord) -> str:
     if not spot:
         best = f" (at best, {detectable_words(claim)})" if is_epsilon(measure_of(claim)) and lower(claim) > 0 else ""
         off = (claim.get("question") or {}).get("power") == "off"
-        why = "" if off or claim.get("required_power") is None else ": no fault of ours changes its outputs"
-        return f"not measured{why}{best}"
+        reason = "" if off or claim.get("required_power") is None else ": no fault of ours changes its outputs"
+        return f"not measured{reason}{best}"
     if spot.get("kind"):
         return _planted(spot)
-    what, factor, missed = weakened_words(spot.get("parameter")), spot.get("factor"), spot.get("missed")
+    change, factor, missed = weakened_words(spot.get("parameter")), spot.get("factor"), spot.get("missed")
     if factor is None:
-        words = f"missed even when {what} {spot.get('tried') or 1:g}"
+        text = f"missed even when {change} {spot.get('tried') or 1:g}"
     else:
-        words = f"detected when {what} {factor:g}" + (f"; missed at {missed:g}" if missed else "")
+        text = f"detected when {change} {factor:g}" + (f"; missed at {missed:g}" if missed else "")
     if (true_to := spot.get("true_to")) and true_to > 1:
-        words += f"; the claim is true up to {at_least(true_to, '.3g')} (exact laws)"
-    return words
+        text += f"; the claim is true up to {at_least(true_to, '.3g')} (exact laws)"
+    return text
 
 
 def _planted(spot: BlindSpotJson) -> str:
     """Return which planted faults were caught, and which were missed."""
     factor, missed = spot.get("factor"), spot.get("missed")
-    caught, other = ([f"all noise / {one:g}"] if one else [] for one in (factor, missed))
+    caught, other = ([f"all noise / {size:g}"] if size else [] for size in (factor, missed))
     for site in spot.get("sites") or ():
         (caught if site["caught"] else other).append(f"a {site['kind']} draw at {site['place']}")
-    found = f"caught on these inputs: {', '.join(caught)}" if caught else ""
-    return "; ".join(filter(None, [found, f"missed: {', '.join(other)}" if other else ""]))
+    text = f"caught on these inputs: {', '.join(caught)}" if caught else ""
+    return "; ".join(filter(None, [text, f"missed: {', '.join(other)}" if other else ""]))
 
 
 def power_text(claim: ClaimRecord) -> str:
@@ -267,20 +267,20 @@ def weakened_words(parameter: str | None) -> str:
 
 def detectable_words(claim: ClaimRecord) -> str:
     """Return the smallest violation that so many runs detect."""
-    early = claim.get("method") == "anytime"
-    runs = claim.get("budget") if early else claim.get("runs")
+    anytime = claim.get("method") == "anytime"
+    runs = claim.get("budget") if anytime else claim.get("runs")
     caught = claim.get("detectable_epsilon")
-    words = caught_words(caught, claim["claimed"]["epsilon"])
-    found = f"epsilon {words}" if caught is not None and math.isfinite(caught) else words
-    return f"{runs:,} runs detect {found}" if runs else f"the whole budget detects {found}"
+    text = caught_words(caught, claim["claimed"]["epsilon"])
+    violation = f"epsilon {text}" if caught is not None and math.isfinite(caught) else text
+    return f"{runs:,} runs detect {violation}" if runs else f"the whole budget detects {violation}"
 
 
 def meaning(claim: ClaimRecord) -> str:
     """Return what a verdict means, and what fresh runs remark; behind FALSIFIED, the relation that may be meant."""
     if verdict_of(claim) == "FALSIFIED":
         return "; ".join([*survives_lines(claim), *one_sided_lines(claim)])
-    words = _meaning(claim)
-    return "; ".join([words, *remark_lines(claim)]) if words else ""
+    text = _meaning(claim)
+    return "; ".join([text, *remark_lines(claim)]) if text else ""
 
 
 def survives_lines(claim: ClaimRecord) -> list[str]:
@@ -288,23 +288,23 @@ def survives_lines(claim: ClaimRecord) -> list[str]:
     if not (other := claim.get("survives")):
         return []
     bound = f"{unit_of(measure_of(claim))} is at least {bound_text(other['lower'], level(claim))}"
-    found = f"under {other['neighbours']} it survives {other['runs']:,} fresh runs ({bound})"
-    return [f"{found}: the claim may be meant for that relation"]
+    text = f"under {other['neighbours']} it survives {other['runs']:,} fresh runs ({bound})"
+    return [f"{text}: the claim may be meant for that relation"]
 
 
 def _meaning(claim: ClaimRecord) -> str:
     verdict, reason = verdict_of(claim), reason_of(claim)
     before = claim.get("baseline")
     if verdict == "SURVIVED" and isinstance(before, dict) and before.get("exceeded"):
-        sure, more = confidence_percent(claim["confidence"]), before.get("more_runs") or 0
+        confidence, extra_runs = confidence_percent(claim["confidence"]), before.get("more_runs") or 0
         end = "did not" if before.get("decision") == "passed" else "leave it in doubt: the next changes decide"
-        return f"one audit at {sure} exceeded the claim; {more:,} more runs {end}"
+        return f"one audit at {confidence} exceeded the claim; {extra_runs:,} more runs {end}"
     if verdict == "SURVIVED":
-        words = NO_PROOF if lower(claim) > 0 or is_bounded(claim) else f"this audit tested little: {LITTLE}"
+        text = NO_PROOF if lower(claim) > 0 or is_bounded(claim) else f"this audit tested little: {LITTLE}"
         if traced := _traced(claim):
-            words = f"{words.removesuffix('; this is not a proof of privacy')}; {traced}"
-        words += _noise_too(claim)
-        return words + "; low-order bits were not tested (--bits)" * bool(claim.get("unread_bits"))
+            text = f"{text.removesuffix('; this is not a proof of privacy')}; {traced}"
+        text += _noise_too(claim)
+        return text + "; low-order bits were not tested (--bits)" * bool(claim.get("unread_bits"))
     if verdict == "BYPASS":
         may = "its delta may allow that" if may_allow_bypass(claim) else "the claim allows no such output"
         return f"what was certified is within the claim, but an output depends on the input without noise; {may}"
@@ -314,18 +314,18 @@ def _meaning(claim: ClaimRecord) -> str:
         return _too_few(claim)
     if reason is None:
         return ""
-    known = reason_words(claim).partition(": ")[2]
+    explanation = reason_words(claim).partition(": ")[2]
     if reason == LOW_POWER and not is_exceeded(claim):
-        found = (claim.get("blind_spot") or {}).get("false_at") is not None
-        known = "no attack is known" if found else "the claim has slack, or the attack is weak"
-    return known + f"; {LITTLE}" * (reason == NOT_SEEN)
+        is_false = (claim.get("blind_spot") or {}).get("false_at") is not None
+        explanation = "no attack is known" if is_false else "the claim has slack, or the attack is weak"
+    return explanation + f"; {LITTLE}" * (reason == NOT_SEEN)
 
 
 def _noise_too(claim: ClaimRecord) -> str:
     """Return that the options of a claim have set the noise too: then the audit is of other noise than the usual."""
     names = claim.get("noise_set_by") or []
-    options, alone = (" and ".join(f"{dash}{name}" for name in names) for dash in ("--", "--set "))
-    return f"; {options} set the noise too ({alone}: the noise alone)" if names else ""
+    options, settings = (" and ".join(f"{dash}{name}" for name in names) for dash in ("--", "--set "))
+    return f"; {options} set the noise too ({settings}: the noise alone)" if names else ""
 
 
 def _traced(claim: ClaimRecord) -> str:
@@ -346,11 +346,11 @@ def _meaning_of_scores(claim: ClaimRecord) -> str:
 
 
 def _too_few(claim: ClaimRecord) -> str:
-    needed, counted, pilot = needed_runs(claim), counted_runs(claim), claim.get("pilot_runs") or 0
-    most = f"{needed:,}" if needed else "more than 10^15"
-    words = f"a perfect attack needs {most} counted runs; this audit had {counted:,}"
-    chosen = "event" if claim.get("pair_given") else "inputs"
-    return words + (f", as choosing the {chosen} took {pilot:,}" if pilot > counted else "")
+    required, runs, pilot = needed_runs(claim), counted_runs(claim), claim.get("pilot_runs") or 0
+    target = f"{required:,}" if required else "more than 10^15"
+    text = f"a perfect attack needs {target} counted runs; this audit had {runs:,}"
+    choice = "event" if claim.get("pair_given") else "inputs"
+    return text + (f", as choosing the {choice} took {pilot:,}" if pilot > runs else "")
 
 
 def counted_runs(claim: ClaimRecord) -> int:
@@ -365,7 +365,7 @@ def needed_runs(claim: ClaimRecord) -> int | None:
     high = 2
     while not _can_falsify(claim, high):
         high *= 2
-        if high > MOST_RUNS:
+        if high > MAX_RUNS:
             return None
     return fewest(partial(_can_falsify, claim), high // 2, high)
 
@@ -383,11 +383,11 @@ def _can_falsify(claim: ClaimRecord, runs: int) -> bool:
 
 def enough_runs(claim: ClaimRecord) -> int | None:
     """Return the smallest 1, 2 or 4 times a power of ten from which an audit has the counted runs that it needs."""
-    needed, pilot = needed_runs(claim), int(claim.get("pilot_runs") or 0)
-    if needed is None:
+    required, pilot = needed_runs(claim), int(claim.get("pilot_runs") or 0)
+    if required is None:
         return None
     rounds = (digit * 10**power for power in range(1, 17) for digit in (1, 2, 4))
-    return next((runs for runs in rounds if runs * COUNTED >= needed and runs - pilot >= needed), None)
+    return next((runs for runs in rounds if runs * COUNTED_SHARE >= required and runs - pilot >= required), None)
 
 
 def next_step(claim: ClaimRecord) -> str:
@@ -395,18 +395,18 @@ def next_step(claim: ClaimRecord) -> str:
     reason, verdict, scores = reason_of(claim), verdict_of(claim), claim.get("scores")
     if scores:
         return _next_of_scores(claim)
-    others = "--left and --right, or --inputs" if is_mechanism(claim) else "--pair, --inputs"
+    inputs = "--left and --right, or --inputs" if is_mechanism(claim) else "--pair, --inputs"
     if verdict == "FALSIFIED":
         if claim.get("replayable") is False:
             return "each repetition has other counts: no seed sets the target's random numbers"
         return ""
     if reason == TOO_FEW:
         enough = enough_runs(claim)
-        given = "--left and --right" if is_mechanism(claim) else "--pair"
-        pair = "" if claim.get("pair_given") else f"; or give the inputs with {given}"
+        options = "--left and --right" if is_mechanism(claim) else "--pair"
+        pair = "" if claim.get("pair_given") else f"; or give the inputs with {options}"
         return (f"--runs {enough}" if enough else "no affordable number of runs tests so large a claim") + pair
     if reason == LOW_POWER:
-        return "try more runs" if is_exceeded(claim) else _more_power(claim, others)
+        return "try more runs" if is_exceeded(claim) else _more_power(claim, inputs)
     if reason == RARE:
         runs = claim["rare"]["runs"]
         return "" if runs is None else f"--runs {rounded_up(2 * runs)}"
@@ -414,17 +414,17 @@ def next_step(claim: ClaimRecord) -> str:
         return "--weaken NAME names the parameter that sets the noise; or try more runs"
     nothing = verdict == "SURVIVED" and lower(claim) == 0 and not is_bounded(claim)
     if reason in (NOT_SEEN, HIDDEN) or nothing:
-        return f"try {'' if is_mechanism(claim) else 'more rounds, '}other inputs ({others}) or more runs"
+        return f"try {'' if is_mechanism(claim) else 'more rounds, '}other inputs ({inputs}) or more runs"
     return ""
 
 
-def _more_power(claim: ClaimRecord, others: str) -> str:
+def _more_power(claim: ClaimRecord, inputs: str) -> str:
     """Return what gives an audit of low power more of it."""
     if (claim.get("blind_spot") or {}).get("kind") is None:
         return _other_parameter(claim)
     if claim["claimed"]["delta"] and is_epsilon(measure_of(claim)):
-        return f"of Gaussian noise test --gdp MU; else try more runs or other inputs ({others})"
-    return f"try more runs or other inputs ({others}); --power FACTOR asks for less"
+        return f"of Gaussian noise test --gdp MU; else try more runs or other inputs ({inputs})"
+    return f"try more runs or other inputs ({inputs}); --power FACTOR asks for less"
 
 
 def _other_parameter(claim: ClaimRecord) -> str:
@@ -444,8 +444,8 @@ def _next_of_scores(claim: ClaimRecord) -> str:
         cure = f"audit the negated scores too, each at half of alpha (--confidence {level:.6g})"
         return f"the lower scores tell more: {cure}"
     if reason_of(claim) == TOO_FEW and scores.get("needed") is not None:
-        more = "use more trainings" if claim["design"] == INDEPENDENT else "use more canaries, or several trainings"
-        return f"{more}: their scores are audited together"
+        advice = "use more trainings" if claim["design"] == INDEPENDENT else "use more canaries, or several trainings"
+        return f"{advice}: their scores are audited together"
     return ""
 
 
@@ -454,9 +454,9 @@ def canaries(claim: ClaimRecord) -> str:
     scores = claim.get("scores")
     if not scores:
         return ""
-    words = f"{canaries_words(claim['design'], scores)}, {scores['inserted']:,} of them included"
+    text = f"{canaries_words(claim['design'], scores)}, {scores['inserted']:,} of them included"
     half = "; each canary has a coin of its own, and choosing a random half does not count"
-    return words + half * is_half(claim["design"], scores)
+    return text + half * is_half(claim["design"], scores)
 
 
 def rows(claim: ClaimRecord) -> list[Row]:

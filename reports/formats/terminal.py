@@ -86,7 +86,7 @@ def number(value: float | None) -> str:
 
 def bar(claim: ClaimRecord, size: int) -> str:
     """Return the certified bound as a bar, up to a multiple of the claim, with the claim marked on it."""
-    full, empty, mark, beyond = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
+    full, empty, mark, overflow = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
     upper = binding(claim)
     claim_at = round(size / RULER_END)
     ratio = lower(claim) / level(claim)
@@ -95,11 +95,11 @@ def bar(claim: ClaimRecord, size: int) -> str:
     filled = max(filled, claim_at + 1) if ratio > 1 else min(filled, claim_at)
     cells = [full] * filled + [empty] * (size - filled)
     if ratio > RULER_END:
-        cells[-1] = beyond
+        cells[-1] = overflow
     cells[claim_at] = mark if ratio <= 1 else click.style(mark, fg=colour(verdict_of(claim)), bold=True)
-    if upper is not None and (at := round(upper / level(claim) * size / RULER_END)) < size:
-        at = max(at, filled) if filled < size else at
-        cells[at] = ("┫" if at == claim_at else "╎") if _unicode() else "]"
+    if upper is not None and (limit := round(upper / level(claim) * size / RULER_END)) < size:
+        limit = max(limit, filled) if filled < size else limit
+        cells[limit] = ("┫" if limit == claim_at else "╎") if _unicode() else "]"
     paint = colour(verdict_of(claim))
     start, end = "".join(cells[:claim_at]), "".join(cells[claim_at + 1 :])
     passed = end[: max(0, filled - claim_at - 1)]

@@ -36,7 +36,7 @@ def trace_lines(trace: TraceJson, *, quiet: bool = False, verbose: bool = False)
     head = f"{word}  {visible_line(trace['name'])}: {visible_line(_result(trace))}"
     if quiet:
         return head
-    rows = [(label, visible_line(text)) for label, text in _labelled(trace, each=verbose)]
+    rows = [(label, visible_line(text)) for label, text in _labelled(trace, separate=verbose)]
     lines = [labelled(head, rows)]
     if verbose:
         lines = [head, *whole(rows)]
@@ -47,23 +47,23 @@ def _table(calls: Sequence[CallJson]) -> list[str]:
     if not calls:
         return []
     head = ("call", "place", "name", "round", "left input", "right input", "noise", "epsilon so far")
-    more = [f"and {len(calls) - _MOST_CALLS} more calls"] if len(calls) > _MOST_CALLS else []
-    return ["", table(head, (_row(call) for call in calls[:_MOST_CALLS])), *more]
+    rest = [f"and {len(calls) - _MOST_CALLS} more calls"] if len(calls) > _MOST_CALLS else []
+    return ["", table(head, (_row(call) for call in calls[:_MOST_CALLS])), *rest]
 
 
 def _row(call: CallJson) -> tuple[str, ...]:
     place, loss = call["place"], call["loss"]
     so_far = "inf" if loss["epsilon"] is None else at_most(loss["epsilon"])
     so_far += f" (mu {at_most(loss['mu'])})" if "mu" in loss else ""
-    at = visible_line(f"{place['file']}:{place['line']}")
+    location = visible_line(f"{place['file']}:{place['line']}")
     inputs = [_numbers(call[side]) for side in ("left", "right")]
-    return (str(call["call"]), at, call["name"], str(call["round"] or "-"), *inputs, call["law"], so_far)
+    return (str(call["call"]), location, call["name"], str(call["round"] or "-"), *inputs, call["law"], so_far)
 
 
 def _numbers(values: list[float | None]) -> str:
-    words = ["none" if value is None else f"{value:.4g}" for value in values[:_FEW_VALUES]]
-    more = ", ..." if len(values) > _FEW_VALUES else ""
-    return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
+    texts = ["none" if value is None else f"{value:.4g}" for value in values[:_FEW_VALUES]]
+    rest = ", ..." if len(values) > _FEW_VALUES else ""
+    return texts[0] if len(values) == 1 else f"[{', '.join(texts)}{rest}]"
 
 
 def _result(trace: TraceJson) -> str:
@@ -81,8 +81,8 @@ def _result(trace: TraceJson) -> str:
         return f"nothing differs in {trace['runs']} paired runs, and no noise call bounds the others{claimed}"
     if trace["trace_result"] == "BOUNDED":
         bound = upper if is_epsilon(measure) else trace["upper"]
-        every = is_epsilon(measure) and trace["upper_scope"] == "claim"
-        return f"{unit} is at most {at_most(bound, '.2f')} for {'every pair of' if every else 'these'} inputs{claimed}"
+        pairs = "every pair of" if is_epsilon(measure) and trace["upper_scope"] == "claim" else "these"
+        return f"{unit} is at most {at_most(bound, '.2f')} for {pairs} inputs{claimed}"
     if trace["upper_how"] == "sampled":
         runs = f"{trace['runs']} run{'s' * (trace['runs'] != 1)}"
         cost = f"the largest cost in {runs} is epsilon {at_most(upper, '.2f')}"
@@ -92,16 +92,16 @@ def _result(trace: TraceJson) -> str:
 
 def _inputs(trace: TraceJson) -> str:
     """Return which of several pairs a trace is of."""
-    which = "first" if trace["leak"] else "costliest"
-    words = pair_words(trace["pair"], of_data=not trace["of_losses"])
-    return f"the {which} of {trace['tried']:,} pairs: {words}"
+    rank = "first" if trace["leak"] else "costliest"
+    text = pair_words(trace["pair"], of_data=not trace["of_losses"])
+    return f"the {rank} of {trace['tried']:,} pairs: {text}"
 
 
 def _at(place: PlaceJson | None) -> str:
     return "" if place is None else f" ({place['file']}:{place['line']})"
 
 
-def _labelled(trace: TraceJson, *, each: bool) -> list[Row]:
+def _labelled(trace: TraceJson, *, separate: bool) -> list[Row]:
     """Return the other lines: label and text; each assumption is one where that is wanted."""
     leak, cause, lines = trace["leak"], trace.get("cause"), []
     if trace.get("tried", 0) > 1 and trace["upper_scope"] != "claim":
@@ -113,14 +113,14 @@ def _labelled(trace: TraceJson, *, each: bool) -> list[Row]:
         lines.append(("Lost track", f"at {leak['lost']['file']}:{leak['lost']['line']}" if leak["lost"] else "-"))
         lines.append(("Meaning", _MEANING))
         lines.append(("Next", f"overclaim check {trace['name']} tests the claim"))
-    if lost := trace.get("lost"):
-        lines.append(("Lost track", f"at {lost['file']}:{lost['line']}: what follows may depend on noise"))
+    if place := trace.get("lost"):
+        lines.append(("Lost track", f"at {place['file']}:{place['line']}: what follows may depend on noise"))
     if cause and not leak:
         lines.append(("Cause", cause["text"]))
-    own = trace["epsilon_upper_pair"]
-    smaller = own is not None and at_most(own, ".2f") != at_most(trace["epsilon_upper"], ".2f")
+    pair_bound = trace["epsilon_upper_pair"]
+    smaller = pair_bound is not None and at_most(pair_bound, ".2f") != at_most(trace["epsilon_upper"], ".2f")
     if trace["trace_result"] == "BOUNDED" and trace["upper_scope"] == "claim" and smaller:
-        lines.append(("This pair", f"epsilon is at most {at_most(own, '.2f')}"))
+        lines.append(("This pair", f"epsilon is at most {at_most(pair_bound, '.2f')}"))
     assumed = trace["upper_rests_on"] or ()
-    lines += [("Assumes", one) for one in (assumed if each else ["; ".join(assumed)]) if one]
+    lines += [("Assumes", line) for line in (assumed if separate else ["; ".join(assumed)]) if line]
     return lines

@@ -11,7 +11,7 @@ from overclaim.audit.play.pair_text import cut_beside
 from overclaim.reports.formats import sentences
 from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.input_words import inputs_words
-from overclaim.reports.formats.layout import COMMAND, MOST, WIDTH, labelled
+from overclaim.reports.formats.layout import COMMAND, MAX_LINES, WIDTH, labelled
 
 GOLDEN = Path(__file__).resolve().parents[3] / "benchmarks" / "golden" / "record.json"
 LABELS = "Claimed by, Evidence, Canaries, Assumes, Inputs, Simplest, Cause, Fix, Power, Meaning, Next, Reproduce"
@@ -50,7 +50,7 @@ def test_every_kind_of_claim_fits_eight_lines_with_its_labels_in_order(golden):
     for one in golden:
         head, *lines = click.unstyle(claim_lines(one)).split("\n")
         assert head.startswith(f"{one['verdict']}  {one['name']}: claimed ")
-        assert len(lines) < MOST
+        assert len(lines) < MAX_LINES
         assert all(len(line) <= WIDTH for line in lines if not line.startswith(COMMAND))
         labels = [line[:11].strip() for line in lines if line[:11].strip()]
         assert labels == sorted(labels, key=order.index)
@@ -234,7 +234,7 @@ def test_what_is_assumed_is_never_cut():
 def test_labels_are_shortened_before_they_are_left_out_and_a_command_never():
     rows = [(label, "word " * 60) for label in LABELS.split(", ") if label not in ("Canaries", "Assumes", "Meaning")]
     lines = labelled("head", rows).split("\n")
-    assert len(lines) == MOST
+    assert len(lines) == MAX_LINES
     assert lines[-1] == f"Reproduce   {'word ' * 60}".rstrip()
     assert lines[1].startswith("Evidence")  # "Claimed by" went first
     assert all(line.endswith(" ...") for line in lines[1:-1])
