@@ -75,9 +75,20 @@ def crash_place(error: BaseException) -> str:
         if in_package and _of_others(frame) and (place is None or place[0] == code.co_filename):
             place = code.co_filename, trace.tb_lineno, code.co_name
         trace = trace.tb_next
-    if place is None:
-        return ""
-    file, line, name = place
+    return "" if place is None else _place_text(*place)
+
+
+def call_place(frame: FrameType | None) -> str:
+    """Return the innermost line of code under audit, as in `crash_place`, that a thread is in; empty in ours alone."""
+    place = ""
+    while frame is not None and not (place and of_package(_module(frame))):
+        if not place and _of_others(frame):
+            place = _place_text(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back
+    return place if frame is not None else ""  # ours called it
+
+
+def _place_text(file: str, line: int, name: str) -> str:
     path, folder = Path(file), Path.cwd()
     place_name = path.relative_to(folder) if path.is_relative_to(folder) else path.name if path.is_absolute() else path
     return f"{place_name}:{line}" + (f" in {name}()" if name.isidentifier() else "")

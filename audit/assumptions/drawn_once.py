@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import hinted
 from ...learners.blame import name_of
 from ...learners.protocol import Actions, LearnerError
 from ...learners.scalar import Scalar
@@ -36,10 +37,11 @@ _COPIED = 2**24
 #: In place of a value that was not there.
 _ABSENT = object()
 _DRAWN_ONCE = (
-    "{} draws once for all runs: {} was filled in by the first of them from random numbers, and stays. A run's state "
-    "belongs to {}"
+    "{} draws once for all runs: {} was filled in by the first of them from random numbers or its input, and stays. A "
+    "run's state belongs to {}"
 )
 
+ONCE_CURE = "build what all calls share, such as an encoder, from public values where the file is loaded"
 _PUSHED_OUT = (
     "the runs of {} push each other's answers out of a cache: the cache of {} holds {} for all runs, which are played "
     "side by side, and a run plays otherwise with others than alone. What a run draws belongs to self"
@@ -71,7 +73,7 @@ def check_not_drawn_once(learner: object, play: Play, *, shows: bool = False, bl
         name = tables.kept_draw(blocks, shows=shows)
     tables.restore()
     if name is not None:
-        raise LearnerError(_DRAWN_ONCE.format(name_of(learner), name, place_of_state(learner)))
+        raise hinted(LearnerError(_DRAWN_ONCE.format(name_of(learner), name, place_of_state(learner))), ONCE_CURE)
 
 
 class _FilledTables:

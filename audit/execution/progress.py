@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
+
+from ...learners.blame import call_place
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,6 +24,10 @@ Result = TypeVar("Result")
 PRIOR = 0.05
 #: Seconds between two drawings, and before the first of what Python asked for.
 PAUSE, DELAY = 0.1, 2.0
+#: Seconds without a result until the line says which call runs, and between two looks.
+QUIET, LOOK = 10.0, 1.0
+#: The thread that names them.
+_WATCH = "overclaim: names long calls"
 #: Erases the line from the cursor on.
 _ERASE = "\r\x1b[K"
 
@@ -46,12 +53,24 @@ class Line:
     text: str = ""
     last: float = -math.inf
     start: float = -math.inf
+    advanced: float = math.inf  # when the last result came
 
     def draw(self, share: float | None = None, left: float | None = None) -> None:
         """Draw the stages, with a bar and the time left where these are known."""
+        self.advanced = time.monotonic()
+        self._show(share, left)
+
+    def name_call(self) -> None:
+        """Show the call that runs in this process, where no result has come for long."""
+        quiet = time.monotonic() - self.advanced
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        if self.stages and quiet > QUIET and (place := call_place(frame)):
+            self._show(call=f"no result for {quiet:.0f} s: {place} runs")
+
+    def _show(self, share: float | None = None, left: float | None = None, call: str = "") -> None:
         if not self.on or time.monotonic() < self.start or not is_shown():
             return
-        text = _text(", ".join(stage for stage in self.stages if stage), share, left)
+        text = _text(", ".join(stage for stage in (*self.stages, call) if stage), share, left)
         if text == self.text:
             return
         columns = shutil.get_terminal_size().columns
@@ -89,12 +108,26 @@ LINE = Line()
 def begin(delay: float = 0.0) -> None:
     """Show the line from now on, or after some seconds: a command begins, or an audit from Python."""
     LINE.on, LINE.last, LINE.stages, LINE.start = True, -math.inf, [], time.monotonic() + delay
+    _watch()
 
 
 def inside(stages: Sequence[str], task: Callable[[Item], Result], item: Item) -> Result:
     """Return `task(item)`, computed by a process that alone draws the line, behind these stages."""
     LINE.on, LINE.stages = True, list(stages)
+    _watch()
     return task(item)
+
+
+def _watch() -> None:
+    """Name long calls from a thread beside them, where somebody watches."""
+    if is_shown() and _WATCH not in {thread.name for thread in threading.enumerate()}:
+        threading.Thread(target=_name_calls, name=_WATCH, daemon=True).start()
+
+
+def _name_calls() -> None:
+    while True:
+        time.sleep(LOOK)
+        LINE.name_call()
 
 
 def _text(stages: str, share: float | None, left: float | None) -> str:

@@ -141,7 +141,8 @@ def _certified(
 ) -> Any:
     """Return what the runs of an audit certify, its assumptions checked before and after."""
     with audit.naming_the_cure():
-        before = audit.check(options)
+        with progress("first calls"):
+            before = audit.check(options)
         if audit.budget.stop == "early":
             from .anytime import until_falsified
 

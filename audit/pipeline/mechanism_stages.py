@@ -163,7 +163,7 @@ class MechanismAudit(Audit):
         try:
             yield
         except RefusedInputError as error:
-            is_batched = getattr(self.mechanism, "batched", False) or generator_as(self.mechanism)
+            is_batched = getattr(self.mechanism, "batched", False) or generator_as(self.mechanism, error.__cause__)
             if not is_batched and self.claim.raising != "outcome" and outcome_of(error.__cause__) is not None:
                 hinted(error, RAISING_CURE)
             raise

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ...errors import hinted
 from ..pipeline.given_losses import check_surface
@@ -42,6 +44,17 @@ class TraceJson(TracesJson, total=False):
     of_losses: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Traced(Task):
+    """A task whose command is a trace."""
+
+    def command(self) -> str:
+        """Return the command that traces it: it counts no runs."""
+        words = shlex.split(super().command())
+        place = words.index("--runs")
+        return shlex.join([words[0], "trace", *words[2:place], *words[place + 2 :]])
+
+
 def trace_task(task: Task) -> TraceJson:
     """Return what a trace of a target comes to, and the noise calls of one run for both inputs.
 
@@ -52,7 +65,7 @@ def trace_task(task: Task) -> TraceJson:
     LearnerError
         If it crashes.
     """
-    prepared = task.prepare()
+    prepared = _Traced(**vars(task)).prepare()
     if prepared.gives_sequences:
         error = ValueError(f"trace follows a pair of loss sequences, and {task.target} has searched or longer inputs")
         raise hinted(error, "give a pair with `pair`, and no `inputs`")

@@ -29,6 +29,9 @@ from .call_limit import SlowCallError
 from .data import DataPair, shortened
 from .raising import takes
 
+#: What an error calls a generator of ours that was taken for something else.
+_GENERATORS = ("Generator", "Watched")
+
 
 class RefusedInputError(LearnerError):
     """A mechanism raised on an input."""
@@ -218,22 +221,24 @@ def called(mechanism: Any, data: object, *arguments: object) -> object:
         if isinstance(error, LearnerError):  # which says whose method raised what
             raise reworded(error, f"on {shortened(data)}: {error}", RefusedInputError) from error
         kind, colon, message = said(error).partition(": ")
-        name, hint = name_of(mechanism), generator_as(mechanism)
+        name, hint = name_of(mechanism), generator_as(mechanism, error)
         refusal = about(name, RefusedInputError(f"{name} raised {kind} on {shortened(data)}{colon}{message}"))
         raise placed(hinted(refusal, hint), crash_place(error)) from error
 
 
-def generator_as(mechanism: Callable[..., object]) -> str:
-    """Say that the generator took the place of a setting, as in `def count(data, epsilon=1.0)`."""
+def generator_as(mechanism: Callable[..., object], error: BaseException | None) -> str:
+    """Say that the generator took the place of a setting, as in `def count(data, epsilon)`, where that raised."""
     if getattr(mechanism, "batched", False):
         return ""
     try:
         second = list(inspect.signature(mechanism).parameters.values())[1]
     except (TypeError, ValueError, IndexError):  # of a C extension it is not told
         return ""
-    if second.default is second.empty or second.name == "rng":
+    told = isinstance(error, TypeError) and any(kind in str(error) for kind in _GENERATORS)
+    if second.name == "rng" or (second.default is second.empty and not told):
         return ""
-    return f"it is called as mechanism(data, rng), so that its {second.name} was the generator"
+    cure = "" if second.default is None else f"; give `set={second.name}=VALUE`"
+    return f"it is called as mechanism(data, rng), so that its {second.name} was the generator{cure}"
 
 
 def join(parts: Sequence[Outputs]) -> Outputs:

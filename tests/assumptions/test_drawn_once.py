@@ -8,12 +8,14 @@ from functools import cache, lru_cache, partial
 import numpy as np
 import pytest
 
+from overclaim import Claim, falsify
 from overclaim.audit.assumptions import drawn_once
 from overclaim.audit.assumptions.conformance import check_fresh
 from overclaim.audit.assumptions.independence import check_replay
 from overclaim.audit.play.data import DataPair
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK
+from overclaim.errors import notes_of
 from overclaim.learners import LearnerError
 from overclaim.learners.scalar import as_learner
 
@@ -422,3 +424,15 @@ def test_a_large_array_that_is_to_be_filled_is_looked_into():
     assert BLANK.nbytes > drawn_once._COPIED
     with pytest.raises(LearnerError, match="the global BLANK was filled in by the first of them from random numbers"):
         check_fresh(as_learner(Fills, arms=2, rounds=4), PAIR, 0)
+
+
+def test_an_encoder_that_the_first_call_fits_to_its_data_is_refused_with_the_place_to_build_it():
+    encoders = {}
+
+    def counts(data, rng):
+        bins = encoders.setdefault("bins", sorted(set(data)))
+        return [data.count(value) + rng.laplace() for value in bins]
+
+    with pytest.raises(LearnerError, match="from random numbers or its input, and stays") as caught:
+        falsify(counts, Claim(epsilon=1.0), left=["a", "b"], right=["b", "c"], runs=400)
+    assert notes_of(caught.value) == [drawn_once.ONCE_CURE]

@@ -3,12 +3,15 @@
 import heapq
 import io
 import sys
+import threading
+from functools import partial
 
 import pytest
 
-from overclaim.audit.execution import progress
+from overclaim.audit.execution import progress, workers
 from overclaim.audit.execution.progress import TimeLeft
 from overclaim.audit.execution.workers import as_completed
+from overclaim.learners.blame import call_place
 
 
 def finished(seconds, jobs):
@@ -159,3 +162,34 @@ def test_python_shows_its_line_after_two_seconds_and_leaves_none(monkeypatch, st
         assert ("training the attack" in shown.getvalue()) == (stream is not io.StringIO)
     left = shown.getvalue().replace("\x1b[K", "").rpartition("\r")[2]
     assert left.strip() == ""
+
+
+def quiet_call(seconds, now):
+    now[0] += seconds
+    progress.LINE.name_call()
+    return seconds
+
+
+@pytest.mark.parametrize("stream", [_Terminal, io.StringIO])
+@pytest.mark.parametrize(("seconds", "is_named"), [(12, True), (9, False)])
+def test_a_call_that_takes_long_is_named_on_a_terminal_alone(monkeypatch, stream, seconds, is_named):
+    """A fit of minutes showed one stage and no word of what ran."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", screen := stream())
+    progress.begin()
+    with progress.stage("counting"):
+        assert list(workers.in_parallel(partial(quiet_call, now=now), [seconds])) == [seconds]
+    line = f"counting, no result for {seconds} s: tests/execution/test_progress.py:"
+    assert (line in screen.getvalue()) == (is_named and stream is _Terminal)
+
+
+def test_the_line_that_asks_is_no_call():
+    assert call_place(sys._getframe()) == ""  # nothing of ours called it
+
+
+def test_the_thread_that_names_calls_is_started_once(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", _Terminal())
+    for _ in range(2):
+        progress.begin()
+    assert [thread.name for thread in threading.enumerate()].count(progress._WATCH) == 1

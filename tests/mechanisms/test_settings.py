@@ -122,21 +122,25 @@ def named(data, generator):
 """
 
 
+@pytest.mark.parametrize("command", ["check", "trace"])
 @pytest.mark.parametrize(
     ("target", "lacks", "added"),
     [("seedless", "takes no rng", "--global-random"), ("ordered", "needs a value for epsilon", "--set epsilon=2")],
 )
-def test_what_a_function_is_called_with_is_told_with_the_whole_command(tmp_path, monkeypatch, target, lacks, added):
-    """The command that is printed is one that works."""
+def test_what_a_function_lacks_is_told_with_the_whole_command(tmp_path, monkeypatch, command, target, lacks, added):
+    """The command that is printed is one that works; that of a trace was a check."""
     (tmp_path / "calls.py").write_text(CALLS)
     monkeypatch.chdir(tmp_path)
-    words = ["check", f"calls.py:{target}", "--epsilon", "2", "--runs", "400", "--left", "[1]", "--right", "[]"]
-    refused = CliRunner().invoke(main, words)
+    words = [command, f"calls.py:{target}", "--epsilon", "2", "--left", "[1]", "--right", "[]"]
+    alone = {"check": ["--runs", "400"], "trace": []}[command]
+    refused = CliRunner().invoke(main, [*words, *alone])
     assert refused.exit_code == 2
     assert f"{target} {lacks}" in refused.stderr
     hint = refused.stderr.partition("hint:")[2].strip()
+    assert hint.startswith(f"overclaim {command} ")
     assert added in hint
-    again = CliRunner().invoke(main, [*shlex.split(hint)[1:], "--power", "off", "--jobs", "1"])
+    alone = {"check": ["--power", "off", "--jobs", "1"], "trace": []}[command]
+    again = CliRunner().invoke(main, [*shlex.split(hint)[1:], *alone])
     assert "calls.py" in again.stdout
     assert again.exit_code in (0, 3)
 

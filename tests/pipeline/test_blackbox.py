@@ -420,18 +420,33 @@ def with_state(data, random_state=None):
     return sum(data) + np.random.RandomState(random_state).laplace()
 
 
+def with_scale(data, scale):
+    return sum(data) + np.random.default_rng(0).laplace(scale=scale)
+
+
+def with_generator(data, generator):
+    raise ValueError(f"no mean of {len(data)} numbers")
+
+
 def broken_by_itself(data, rng=None):
     return sum(data) + rng.laplace("wide")
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "setting"), [(with_epsilon, "epsilon"), (with_state, "random_state"), (broken_by_itself, None)]
+    ("mechanism", "setting", "cure"),
+    [
+        (with_epsilon, "epsilon", "; give `set=epsilon=VALUE`"),
+        (with_scale, "scale", "; give `set=scale=VALUE`"),
+        (with_state, "random_state", ""),
+        (with_generator, None, ""),
+        (broken_by_itself, None, ""),
+    ],
 )
-def test_who_takes_the_generator_for_a_setting_is_told(mechanism, setting):
-    """It was told of operands of a division alone."""
+def test_who_takes_the_generator_for_a_setting_is_told(mechanism, setting, cure):
+    """It was told of operands of a division alone, and of a parameter without a default `--raising outcome` was."""
     with pytest.raises(LearnerError, match="raised") as caught:
         audit(mechanism)
-    called = f"it is called as mechanism(data, rng), so that its {setting} was the generator"
+    called = f"it is called as mechanism(data, rng), so that its {setting} was the generator{cure}"
     assert notes_of(caught.value) == [called if setting else RAISING_CURE]
 
 
