@@ -77,7 +77,7 @@ mutation: $(READY)
 # Folders in which at most 2 % of the assigned names say nothing (`known`, `told`): all of them, once all are so.
 NAMED := audit/assumptions audit/attacks audit/canaries audit/encoding audit/evidence audit/execution audit/pipeline \
     audit/plans audit/play audit/regret audit/search audit/spaces audit/statistics audit/traces audit/verdicts \
-    learners/bandits learners/conversions learners/probes mechanisms testing tests/support
+    learners/bandits learners/conversions learners/probes mechanisms reports testing tests/support
 
 # mypy finds the package by its name, whatever the clone's folder is called, through one link.
 lint: $(READY)

@@ -40,7 +40,7 @@ def command_sections() -> Iterator[str]:
             command = main.get_command(click.Context(main), name)
             assert command is not None
             context = click.Context(command, info_name=f"overclaim {name}", terminal_width=120)
-            yield f"### {name}\n\n```text\n{help_pages.page(command, context, every=True)}```\n"
+            yield f"### {name}\n\n```text\n{help_pages.page(command, context, with_rare=True)}```\n"
 
 
 def plan_tables() -> Iterator[str]:

@@ -100,8 +100,8 @@ def _count_accepted(record: RunRecord, matching: Matching) -> None:
         if not differences and not is_red(new) and "accepted" in old and not new.get("scores"):
             new["accepted"] = old["accepted"]
     files = files_of(record)
-    edited = [name for name, known in hashes_now(files).items() if known != files[name]]
-    began, runs = time.monotonic(), 0
+    edited = [name for name, digest in hashes_now(files).items() if digest != files[name]]
+    start, runs = time.monotonic(), 0
     for claim in record["claims"]:
         if "accepted" not in claim:
             claim.setdefault("frozen", {"kind": "none", "reason": "the record kept no event"})
@@ -110,7 +110,7 @@ def _count_accepted(record: RunRecord, matching: Matching) -> None:
         trouble = f"{edited[0]!r} has changed since the audit, or does not lie here"
         say(f"overclaim: {trouble}: the record's own counts are accepted", err=True)
     if runs:
-        say(f"counted {runs:,} runs of the accepted events in {time.monotonic() - began:.1f} s", err=True)
+        say(f"counted {runs:,} runs of the accepted events in {time.monotonic() - start:.1f} s", err=True)
 
 
 def _count(claim: ClaimRecord, edited: list[str]) -> int:
@@ -124,27 +124,27 @@ def _count(claim: ClaimRecord, edited: list[str]) -> int:
     if frozen is not None and not edited:
         try:
             prepared = task_of_command(claim["replay"]).prepare()
-            many = min(MAX_RUNS, TIMES * frozen.counts.runs)
-            counts = counts_of(frozen, prepared, claim["pair"], ["accept", mark(claim)], many, 1).to_json()
-            runs = many
+            n_runs = min(MAX_RUNS, TIMES * frozen.counts.runs)
+            counts = counts_of(frozen, prepared, claim["pair"], ["accept", mark(claim)], n_runs, 1).to_json()
+            runs = n_runs
         except (ValueError, click.ClickException) as error:
             say(f"overclaim: {claim['name']}: the record's own counts are accepted: {error}", err=True)
-    known = {"frozen": claim["frozen"], "pair": claim["pair"], "method": claim["method"], "counts": counts}
-    claim["accepted"] = cast("AcceptedRecord", known)
+    accepted = {"frozen": claim["frozen"], "pair": claim["pair"], "method": claim["method"], "counts": counts}
+    claim["accepted"] = cast("AcceptedRecord", accepted)
     return runs
 
 
-def task_of_command(words: str) -> Task:
+def task_of_command(text: str) -> Task:
     """Return the task that a command `overclaim check ...` describes."""
     from .task_options import task_of
 
     program = click.get_current_context().find_root().command
     assert isinstance(program, click.Group)
     check = program.commands["check"]
-    context = check.make_context("check", shlex.split(words)[2:])
+    context = check.make_context("check", shlex.split(text)[2:])
     function: Any = inspect.unwrap(check.callback)  # type: ignore[arg-type]
-    own = [name for name, one in inspect.signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD]
-    choices = {name: value for name, value in context.params.items() if name not in own or name == "weaken"}
+    keys = [name for name, arg in inspect.signature(function).parameters.items() if arg.kind is not arg.VAR_KEYWORD]
+    choices = {name: value for name, value in context.params.items() if name not in keys or name == "weaken"}
     return task_of(**choices)
 
 
@@ -152,8 +152,8 @@ def _drop(history: History, record: RunRecord, matching: Matching) -> None:
     """Drop the evidence of claims that changed, and say how much that is."""
     from ..identity import mark
 
-    known = {mark(new) for new, _, differences in matching.pairs if not differences and not is_red(new)}
-    kept = [change for change in history.changes if change.claim in known]
-    if len(kept) < len(history.changes):
-        say(f"dropped the evidence of {len(history.changes) - len(kept)} audits of claims that changed")
-        history.write(kept)
+    marks = {mark(new) for new, _, differences in matching.pairs if not differences and not is_red(new)}
+    changes = [change for change in history.changes if change.claim in marks]
+    if len(changes) < len(history.changes):
+        say(f"dropped the evidence of {len(history.changes) - len(changes)} audits of claims that changed")
+        history.write(changes)

@@ -49,10 +49,10 @@ def account(dp_sgd: Mapping[str, object] | None, claimed: float, as_json: bool) 
             f"The claimed epsilon {exactly(claimed)} {relation} dp_accounting's figure, "
             f"{at_most(epsilon, '.6g')} at delta {exactly(configuration.delta)}\n"
             f"Source      {configuration.source.removeprefix('claim by ')}\n"
-            f"Meaning     {_COVERED if covered else _BELOW}"
+            f"Meaning     {_SUPPORTED if covered else _UNSUPPORTED}"
         )
     return OK if covered else FALSIFIED
 
 
-_COVERED = "the claim is right for this configuration; `overclaim check` tests whether the code keeps to it"
-_BELOW = "this accountant does not support the claim; its figure is an upper bound, rounded up"
+_SUPPORTED = "the claim is right for this configuration; `overclaim check` tests whether the code keeps to it"
+_UNSUPPORTED = "this accountant does not support the claim; its figure is an upper bound, rounded up"

@@ -27,9 +27,9 @@ def claimed_measure(choices: MutableMapping[str, object]) -> Measure | None:
     from ...mechanisms.measures.stated import stated_measure
 
     configured = with_configured(choices)
-    given = {name: choices.pop(name, None) for name in KINDS}
-    given |= {name: _points(name, path) for name, path in given.items() if isinstance(path, Path)}
-    return configured or stated_measure({**given, "epsilon": choices.get("epsilon"), "delta": choices.get("delta")})
+    values = {name: choices.pop(name, None) for name in KINDS}
+    values |= {name: _points(name, path) for name, path in values.items() if isinstance(path, Path)}
+    return configured or stated_measure({**values, "epsilon": choices.get("epsilon"), "delta": choices.get("delta")})
 
 
 def _points(name: str, path: Path) -> object:

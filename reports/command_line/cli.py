@@ -249,7 +249,7 @@ def run(
         raise exclude("--resume", "--restart", "one goes on with an interrupted run, the other removes it")
     base = None if baseline_file is None else read_baseline(baseline_file)
     _check_source(plan_file, catalogue=catalogue, libraries=libraries, seed=seed)
-    plan_file = _plan_file(plan_file, ours=catalogue or libraries)
+    plan_file = _plan_file(plan_file, built_in=catalogue or libraries)
     plan = _plan(plan_file, seed, libraries=libraries, blind_spots=blind_spots)
     gate = None if base is None else _gate(baseline_file, base, plan)
     plan = plan if gate is None else gate.fresh(plan)
@@ -282,19 +282,19 @@ def _gate(baseline_file: Path | None, base: RunRecord, plan: Plan) -> Gate:
 
 def _check_source(plan_file: Path | None, *, catalogue: bool, libraries: bool, seed: int | None) -> None:
     """Raise ValueError for several sources of claims, or a seed for a plan, which has its own."""
-    asked = {"--catalogue": catalogue, "--libraries": libraries, "--seed": seed is not None}
-    given = [name for name, on in asked.items() if on]
-    if plan_file is not None and given:
-        raise exclude(" and ".join(given), "a plan", "a plan has its own seed and claims")
+    sources = {"--catalogue": catalogue, "--libraries": libraries, "--seed": seed is not None}
+    names = [name for name, on in sources.items() if on]
+    if plan_file is not None and names:
+        raise exclude(" and ".join(names), "a plan", "a plan has its own seed and claims")
     if catalogue and libraries:
         raise exclude("--catalogue", "--libraries")
-    if given == ["--seed"]:
+    if names == ["--seed"]:
         raise hinted(ValueError("--seed is for --catalogue and --libraries"), "a plan has its own seed")
 
 
-def _plan_file(plan_file: Path | None, *, ours: bool) -> Path | None:
+def _plan_file(plan_file: Path | None, *, built_in: bool) -> Path | None:
     """Return the plan that is named, or the one that lies here; None where our own claims are asked for."""
-    if plan_file is not None or ours:
+    if plan_file is not None or built_in:
         return plan_file
     if not exists(PLAN, "cannot read the plan"):
         error = ValueError(f"no plan is named, and there is no {PLAN} here")
@@ -307,8 +307,8 @@ def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, blind_sp
     """Return the plan of a file, or the literature's, or the libraries'."""
     from ...audit.plans.plan import libraries_plan, literature, read_plan
 
-    ours = libraries_plan if libraries else literature
-    plan = ours(seed or 0) if plan_file is None else read_plan(plan_file)
+    make = libraries_plan if libraries else literature
+    plan = make(seed or 0) if plan_file is None else read_plan(plan_file)
     return plan if blind_spots else plan.without_blind_spots()
 
 
@@ -329,8 +329,8 @@ def report(record_file: Path, **files: Path | None) -> None:
     if not any(files.values()):
         *first, last = (f"--{name}" for name in FORMATS)
         raise hinted(ValueError("no file to write is named"), f"give {', '.join(first)} or {last} FILE")
-    written = {f"--{name}": path for name, path in files.items() if path is not None}
-    check_distinct({"the record": record_file, **written})
+    paths = {f"--{name}": path for name, path in files.items() if path is not None}
+    check_distinct({"the record": record_file, **paths})
     record = read_record(record_file)
     check_consistent(record, str(record_file))
     for name, path in files.items():
@@ -363,10 +363,10 @@ def selftest(seed: int, jobs: int | None, as_json: bool) -> int:
 
     findings = plant(Execution(jobs or cores(), progress=True), seed=seed)
     if as_json:
-        say(json_text({**summary(findings), "findings": [asdict(one) for one in findings]}, indent=1))
+        say(json_text({**summary(findings), "findings": [asdict(finding) for finding in findings]}, indent=1))
     else:
         say(table_of(findings), styled=True)
-    return OK if all(one.good for one in findings) else FALSIFIED
+    return OK if all(finding.good for finding in findings) else FALSIFIED
 
 
 main.add_command(trace)

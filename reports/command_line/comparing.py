@@ -70,11 +70,11 @@ class Gate:
     def of(cls, file: Path, base: RunRecord, plan: Plan) -> Gate:
         """Hash what a baseline is compared with."""
         past = History.beside(file).changes
-        known = {name: name for read in (files_of(base), *(change.read for change in past)) for name in read}
-        known |= {named_from_here(path): str(path) for task in plan.tasks for path in named_files(task)}
-        now, of_code = hashes_now(known), digest_of(versions(plan))
-        same = (c.change for c in past if c.change.endswith(of_code) and c.read.items() <= now.items())
-        change = next(same, f"{digest_of(now)}{of_code}")
+        files = {name: name for read in (files_of(base), *(change.read for change in past)) for name in read}
+        files |= {named_from_here(path): str(path) for task in plan.tasks for path in named_files(task)}
+        hashes, of_code = hashes_now(files), digest_of(versions(plan))
+        digests = (c.change for c in past if c.change.endswith(of_code) and c.read.items() <= hashes.items())
+        change = next(digests, f"{digest_of(hashes)}{of_code}")
         return cls(file, base, digest_of([[claim["question"], claim["accepted"]] for claim in base["claims"]]), change)
 
     def fresh(self, plan: Plan) -> Plan:
@@ -82,8 +82,8 @@ class Gate:
         seen: dict[str, int] = {}
         tasks = []
         for task in plan.tasks:
-            facts = {name: value for name, value in vars(task).items() if name not in ("note", "pair")}
-            text = digest_of(facts | {"pair": None if task.pair is None else task.pair.to_json()})
+            fields = {name: value for name, value in vars(task).items() if name not in ("note", "pair")}
+            text = digest_of(fields | {"pair": None if task.pair is None else task.pair.to_json()})
             seen[text] = seen.get(text, 0) + 1
             seed = int(digest_of([self.digest, self.change, text, seen[text]])[:12], 16)
             tasks.append(replace(task, budget=replace(task.budget, seed=seed)))
@@ -120,27 +120,27 @@ class Gate:
             past = history.of(mark(new))
             if new.get("scores"):
                 recounts[i] = Recount(None, "scores of canaries are compared as they are")
-            elif known := next((one for one in past if one.change == self.change), None):
-                recounts[i] = Recount(known)  # the same code again: the same draws
+            elif change := next((change for change in past if change.change == self.change), None):
+                recounts[i] = Recount(change)  # the same code again: the same draws
             else:
-                growths = tuple(one.log_growth for one in past)
+                growths = tuple(change.log_growth for change in past)
                 key = [self.digest, mark(new), self.change]
                 items[i] = Comparison(tasks[new["replay"]], new, old, key, growths, len(self.base["claims"]), read)
-        few = len(items) < jobs
-        count = partial(_recount, jobs=jobs if few else 1)
-        counted: list[Recount] = []
+        on_all = len(items) < jobs
+        count = partial(_recount, jobs=jobs if on_all else 1)
+        results: list[Recount] = []
         try:
-            counted.extend(in_parallel(count, [*items.values()], jobs=1 if few else jobs, progress="baseline"))
+            results.extend(in_parallel(count, [*items.values()], jobs=1 if on_all else jobs, progress="baseline"))
         except DeadWorkerError:  # nobody knows which of them it was
-            counted += [_recount_alone(count, item) for item in [*items.values()][len(counted) :]]
-        recounts |= dict(zip(items, counted, strict=True))
+            results += [_recount_alone(count, item) for item in [*items.values()][len(results) :]]
+        recounts |= dict(zip(items, results, strict=True))
         return [recounts[i] for i in range(len(pairs))]
 
 
 def files_of(record: RunRecord) -> dict[str, str]:
     """Return the hashes of the files that the claims of a record read, by their names."""
-    known = record.get("audited")
-    return known["files"] if known else {}
+    audited = record.get("audited")
+    return audited["files"] if audited else {}
 
 
 @dataclass(frozen=True)
@@ -207,16 +207,16 @@ def counts_of(frozen: Frozen, prepared: Prepared, worlds: Any, key: object, runs
 def _counted_on(item: Comparison, jobs: int) -> Change:
     """Return a change with its counts: after the first ones, batches until it is red, cleared, or their number is."""
     prepared = item.task.prepare()
-    own, accepted = _own_event(item), _accepted_event(item)
-    if own is None and accepted is None:
+    claimed, accepted = _own_event(item), _accepted_event(item)
+    if claimed is None and accepted is None:
         raise ValueError("neither its own event nor the accepted one can be counted")
-    first, second = (None if event is None else event.count for event in (own, accepted))
+    first, second = (None if event is None else event.count for event in (claimed, accepted))
     limits = Change("", "", "", first, second).limits(item.claims)
-    return count_on(item, evidence_of(item.past, 2, limits).started(limits), own, accepted, prepared, jobs)
+    return count_on(item, evidence_of(item.past, 2, limits).started(limits), claimed, accepted, prepared, jobs)
 
 
 def count_on(
-    item: Comparison, before: Evidence, own: Event | None, accepted: Event | None, prepared: Any, jobs: int
+    item: Comparison, before: Evidence, claimed: Event | None, accepted: Event | None, prepared: Any, jobs: int
 ) -> Change:
     """Return a change with the counts of its events: the accepted one's are first, and both go on while in doubt."""
     if accepted is not None:
@@ -224,18 +224,18 @@ def count_on(
     time = datetime.now(UTC).isoformat(timespec="seconds")
 
     def change(batches: int, runs: int) -> Change:
-        counts = [None if event is None else event.count for event in (own, accepted)]
+        counts = [None if event is None else event.count for event in (claimed, accepted)]
         return Change(time, mark(item.new), item.key[-1], counts[0], counts[1], batches, runs, item.read)
 
     limits = change(0, 0).limits(item.claims)
 
     def mean(batches: int) -> float:
-        known: Evidence = before.after(change(batches, 0).log_growth)
-        return known.log_mean()
+        growth: Evidence = before.after(change(batches, 0).log_growth)
+        return growth.log_mean()
 
     batches = runs = 0
-    doubted = (own is not None and item.new["verdict"] == "FALSIFIED") or mean(0) >= limits.log_doubt
-    events = {name: event for name, event in (("own", own), ("accepted", accepted)) if event is not None}
+    doubted = (claimed is not None and item.new["verdict"] == "FALSIFIED") or mean(0) >= limits.log_doubt
+    events = {name: event for name, event in (("own", claimed), ("accepted", accepted)) if event is not None}
     countable = any(event.frozen is not None for event in events.values())
     while doubted and countable and batches < MAX_BATCHES and mean(batches) < limits.log_red:
         batches += 1
@@ -284,7 +284,7 @@ def _accepted_event(item: Comparison) -> Event | None:
 def log_odds_of(counts: Counts, share: float, method: str, rule: object = None) -> float:
     """Return the log odds of the input that an event names, in runs of which this share is left; the larger of two."""
     odds = math.log(share / (1 - share))
-    both = all(not math.isnan(getattr(rule, name, math.nan)) for name in ("lower", "upper"))
-    if method != "joint" or both:
+    two_sided = all(not math.isnan(getattr(rule, name, math.nan)) for name in ("lower", "upper"))
+    if method != "joint" or two_sided:
         return abs(odds)
     return odds if counts.left_upper + counts.right_upper >= counts.left_lower + counts.right_lower else -odds

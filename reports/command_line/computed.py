@@ -36,15 +36,15 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     if as_json:
         say(json_text({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
         return
-    many = f"{runs:,} run{'s' * (runs != 1)}"
+    text = f"{runs:,} run{'s' * (runs != 1)}"
     caught, behind = caught_words(detectable, epsilon), f"behind a claim of {claimed.removeprefix('epsilon ')}"
-    how = "(perfect attack, Laplace noise, 90% power)"
+    scope = "(perfect attack, Laplace noise, 90% power)"
     if finite(detectable) is not None:
-        say(f"{many} detect a true epsilon of {caught} or more {behind} {how}")
+        say(f"{text} detect a true epsilon of {caught} or more {behind} {scope}")
     elif ceiling > epsilon:
-        say(f"{many} detect {caught} {behind}; a perfect attack may certify {at_least(ceiling, claim=epsilon)}")
+        say(f"{text} detect {caught} {behind}; a perfect attack may certify {at_least(ceiling, claim=epsilon)}")
     else:
-        say(f"{many} cannot falsify {claimed}: a perfect attack certifies {at_least(ceiling)}")
+        say(f"{text} cannot falsify {claimed}: a perfect attack certifies {at_least(ceiling)}")
 
 
 @click.command(cls=Once)
@@ -70,17 +70,17 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
         prepared = prepared_learner(task, "exact computes the epsilon of")
         deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
         epsilons, pair, whys = worst_exactly(prepared.target, prepared.claim, prepared.rounds, prepared.pairs, deltas)
-        asked = [name for name, wanted in (("mu", gdp), ("rho", zcdp)) if wanted]
-        levels = exact_mu_and_rho(prepared.target, pair, view=prepared.claim.view) if asked else {}
+        names = [name for name, flag in (("mu", gdp), ("rho", zcdp)) if flag]
+        levels = exact_mu_and_rho(prepared.target, pair, view=prepared.claim.view) if names else {}
     if as_json:
         epsilon_at = {written(d): finite(e) for d, e in epsilons.items()}
         infinite = [delta for delta, epsilon in epsilon_at.items() if epsilon is None]
-        others = {name: finite(levels[name]) for name in asked}
-        found = {"epsilon": epsilon_at, "infinite": infinite, **others, "pair": pair.to_json(), "not_exact": len(whys)}
-        say(json_text(found))
+        extras = {name: finite(levels[name]) for name in names}
+        table = {"epsilon": epsilon_at, "infinite": infinite, **extras, "pair": pair.to_json(), "not_exact": len(whys)}
+        say(json_text(table))
         return
     rows = [("delta", "epsilon"), *((written(delta), _number(epsilon)) for delta, epsilon in epsilons.items())]
-    rows += [(name, _number(levels[name])) for name in asked]
+    rows += [(name, _number(levels[name])) for name in names]
     worst = "" if prepared.pairs else " (the worst of the standard pairs)"
     rows.append(("Inputs", pair_words(pair.to_json(), of_data=False) + worst))
     if whys:

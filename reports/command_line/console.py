@@ -124,17 +124,17 @@ def failure_of(error: BaseException, *, plays: bool = True, of_plan: bool = Fals
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error, file=sys.stderr)
     error = blamed(error) if plays else error
-    known: dict[type[BaseException], int] = {LearnerError: CRASHED, ClusterLostError: INTERRUPTED}
-    known |= dict.fromkeys((LedgerError, ClusterError, ValueError), BAD_INPUT)
-    if (code := next((code for kind, code in known.items() if isinstance(error, kind)), None)) is not None:
+    codes: dict[type[BaseException], int] = {LearnerError: CRASHED, ClusterLostError: INTERRUPTED}
+    codes |= dict.fromkeys((LedgerError, ClusterError, ValueError), BAD_INPUT)
+    if (code := next((code for kind, code in codes.items() if isinstance(error, kind)), None)) is not None:
         otherwise = [UNDECIDED] if code == CRASHED and notes_of(error, WHERE) else []
         return Failure.of(error, code, *otherwise, ctx=None if of_plan else click.get_current_context(silent=True))
-    words = {
+    cures = {
         OverflowError: (f"a number is too large to compute with: {error}", ""),
         RecursionError: ("the input is nested too deeply", ""),
         MemoryError: (f"out of memory{f': {error}' if str(error) else ''}", "use fewer rounds, arms or --jobs"),
     }
-    for kind, (message, cure) in words.items():
+    for kind, (message, cure) in cures.items():
         if isinstance(error, kind):
             return Failure(message, BAD_INPUT, hints=[cure] * bool(cure))
     if isinstance(error, ImportError) and (error.name or "overclaim").partition(".")[0] != "overclaim":
@@ -199,17 +199,17 @@ def clear_interrupt() -> Iterator[None]:
         if not pressed or os.getpid() != owner or not issubclass(drop.exc_type, KeyboardInterrupt):
             unraisable(drop)
             return
-        again = threading.Timer(0.05, os.kill, (owner, pressed[-1]))
-        again.daemon = True
-        dropped.append(again)
+        timer = threading.Timer(0.05, os.kill, (owner, pressed[-1]))
+        timer.daemon = True
+        dropped.append(timer)
         if len(dropped) == len(pressed):  # no other request is being heeded
-            again.start()
+            timer.start()
 
     before = {number: signal.getsignal(number) for number in _ENDS}
     main = threading.current_thread() is threading.main_thread()
     # A process that was started to ignore one, as by nohup, goes on ignoring it.
-    ours = {n for n, old in before.items() if main and (callable(old) or old is signal.SIG_DFL)}
-    for number in ours:
+    caught = {n for n, old in before.items() if main and (callable(old) or old is signal.SIG_DFL)}
+    for number in caught:
         signal.signal(number, press)
     sys.unraisablehook = repeat
     try:
@@ -217,17 +217,17 @@ def clear_interrupt() -> Iterator[None]:
     except KeyboardInterrupt as error:
         from ...learners.blame import raised_unpressed
 
-        crash = raised_unpressed(error, heard=bool(pressed) or any(signal.getsignal(n) is not press for n in ours))
+        crash = raised_unpressed(error, heard=bool(pressed) or any(signal.getsignal(n) is not press for n in caught))
         raise (Failure(str(crash), CRASHED) if crash else _ended_by(pressed)) from None
     except Exception:
         if pressed:
             raise _ended_by(pressed) from None
         raise
     finally:
-        for again in dropped:
-            again.cancel()
+        for timer in dropped:
+            timer.cancel()
         sys.unraisablehook = unraisable
-        for number in ours:
+        for number in caught:
             signal.signal(number, before[number])
 
 
@@ -246,7 +246,7 @@ def own_process() -> Iterator[None]:
     from ...audit.execution.progress import begin
 
     begin()
-    ends, owner, shown = os._exit, os.getpid(), sys.stdout
+    ends, owner, stdout = os._exit, os.getpid(), sys.stdout
 
     def refuse(code: int) -> None:
         if os.getpid() != owner:  # a child of the audited code
@@ -265,9 +265,9 @@ def own_process() -> Iterator[None]:
             yield
     finally:
         os._exit = ends
-        sys.stdout = shown
-        if getattr(shown, "closed", False):
-            sys.stdout = open(1, "w", encoding=shown.encoding, closefd=False)  # noqa: SIM115
+        sys.stdout = stdout
+        if getattr(stdout, "closed", False):
+            sys.stdout = open(1, "w", encoding=stdout.encoding, closefd=False)  # noqa: SIM115
 
 
 @contextmanager
@@ -321,14 +321,14 @@ def _timers_kept() -> Iterator[None]:
         )
 
     main = threading.current_thread() is threading.main_thread()
-    ours = {n: timer for n, timer in _TIMERS.items() if main and signal.getsignal(n) is signal.SIG_DFL}
-    before = {timer: signal.getitimer(timer) for timer in ours.values()}
-    for number in ours:
+    timers = {n: timer for n, timer in _TIMERS.items() if main and signal.getsignal(n) is signal.SIG_DFL}
+    before = {timer: signal.getitimer(timer) for timer in timers.values()}
+    for number in timers:
         signal.signal(number, refuse)
     try:
         yield
     finally:
-        for number, timer in ours.items():
+        for number, timer in timers.items():
             signal.setitimer(timer, *before[timer])
             signal.signal(number, signal.SIG_DFL)
 
@@ -338,7 +338,7 @@ def _stdout_kept() -> Iterator[None]:
     """Have the descriptor 1 mean stderr for a while."""
     try:
         sys.__stdout__.flush()  # type: ignore[union-attr]
-        kept = os.dup(1)
+        copy = os.dup(1)
     except (OSError, AttributeError, ValueError):  # there is no stdout
         yield
         return
@@ -346,8 +346,8 @@ def _stdout_kept() -> Iterator[None]:
         os.dup2(2, 1)
         yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(copy, 1)
+        os.close(copy)
 
 
 def command(function: Callable[..., object], *, plays: bool = False) -> Callable[..., object]:
@@ -373,8 +373,8 @@ class Once(click.Command):
             values = self._values(ctx, args, option)
             name, opposite = option.opts[0], option.secondary_opts[:1]
             if not option.is_flag:
-                words = [value if isinstance(value, str) else "no value" for value in values]
-                raise click.UsageError(f"{name} is given more than once: {', '.join(words)}", ctx)
+                texts = [value if isinstance(value, str) else "no value" for value in values]
+                raise click.UsageError(f"{name} is given more than once: {', '.join(texts)}", ctx)
             if opposite and len(set(values)) > 1:
                 raise click.UsageError(f"{name} and {opposite[0]} are both given", ctx)
         return super().parse_args(ctx, args)
@@ -385,11 +385,11 @@ class Once(click.Command):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's page."""
-        formatter.write(page(self, ctx, every=False))
+        formatter.write(page(self, ctx, with_rare=False))
 
     def _repeated(self, ctx: click.Context, args: list[str]) -> list[click.Option]:
         _, _, order = self.make_parser(ctx).parse_args(list(args))
-        options = [one for one in dict.fromkeys(order) if isinstance(one, click.Option) and not one.multiple]
+        options = [param for param in dict.fromkeys(order) if isinstance(param, click.Option) and not param.multiple]
         return [option for option in options if order.count(option) > 1]
 
     def _values(self, ctx: click.Context, args: list[str], option: click.Option) -> list[object]:

@@ -18,7 +18,7 @@ _UNFIT = re.compile(r"(.*) is not (?:a valid \w+|one of|in the range)\b", re.DOT
 #: Commands of earlier versions, and what does their job.
 REMOVED_COMMANDS = {"smoke": "overclaim check TARGET, or overclaim scores FILE --design one-run"}
 #: Letters of a line: of a longer one the beginning and the end are shown.
-_MOST, _HEAD, _TAIL = 1200, 800, 300
+_MAX_LETTERS, _HEAD, _TAIL = 1200, 800, 300
 
 
 class Failure(click.ClickException):
@@ -47,14 +47,14 @@ class Failure(click.ClickException):
         elif subject and message.startswith(subject):
             rest = message.removeprefix(subject)
             message = typed(subject, ctx) + (f" {rest.removeprefix(' = ')}" if rest.startswith(" = ") else rest)
-        where, own = notes_of(error, WHERE), [hint for hint in notes_of(error, HINT) if _can_be_typed(hint, ctx)]
-        return cls(as_typed(message, ctx), code, where=where, hints=[as_typed(hint, ctx) for hint in own or hints])
+        where, typable = notes_of(error, WHERE), [hint for hint in notes_of(error, HINT) if _can_be_typed(hint, ctx)]
+        return cls(as_typed(message, ctx), code, where=where, hints=[as_typed(hint, ctx) for hint in typable or hints])
 
     def lines(self) -> list[str]:
         """Return what is printed."""
-        below = (("where", self.where), ("hint", self.hint))
-        said = [f"  {f'{name}:':<6} {_shortened(text)}" for name, text in below if text]
-        return [f"overclaim: {self.kind}{self.message}", *said]
+        notes = (("where", self.where), ("hint", self.hint))
+        texts = [f"  {f'{name}:':<6} {_shortened(text)}" for name, text in notes if text]
+        return [f"overclaim: {self.kind}{self.message}", *texts]
 
 
 class End(Failure):
@@ -65,24 +65,24 @@ class End(Failure):
 
 def _shortened(message: str) -> str:
     line = visible_line(message)
-    return line if len(line) <= _MOST else f"{line[:_HEAD]} ... {line[-_TAIL:]}"
+    return line if len(line) <= _MAX_LETTERS else f"{line[:_HEAD]} ... {line[-_TAIL:]}"
 
 
 def typed(name: str, ctx: click.Context | None) -> str:
     """Return a keyword as a command has it: `--left`, `--set eta`, or the name where it has no option."""
     if ctx is None:
         return name
-    given = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-    if not given and name in dict(ctx.params.get("parameters") or ()):
+    is_typed = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    if not is_typed and name in dict(ctx.params.get("parameters") or ()):
         return f"--set {name}"
     flag = f"--{name.replace('_', '-')}"
-    known = [word for one in ctx.command.params for word in (*one.opts, *one.secondary_opts)]
-    return flag if flag in known else name
+    flags = [word for param in ctx.command.params for word in (*param.opts, *param.secondary_opts)]
+    return flag if flag in flags else name
 
 
 def _can_be_typed(hint: str, ctx: click.Context | None) -> bool:
     """Tell whether a command has an option for each keyword of a hint."""
-    return ctx is None or all(typed(found[1], ctx) != found[1] for found in KEYWORD.finditer(hint))
+    return ctx is None or all(typed(match[1], ctx) != match[1] for match in KEYWORD.finditer(hint))
 
 
 def as_typed(text: str, ctx: click.Context | None) -> str:
@@ -90,8 +90,8 @@ def as_typed(text: str, ctx: click.Context | None) -> str:
     if ctx is None:
         return as_keys(text)
 
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
         word = typed(name, ctx)
         if value is None or word == name:
             return word if value is None else f"{name} = {value}"
@@ -106,9 +106,9 @@ def usage_failure(error: click.UsageError, code: int) -> Failure:
     """Return the failure that a usage error of click's is, in our words whatever click's version says."""
     ctx = error.ctx
     path = ctx.command_path if ctx is not None else "overclaim"
-    message, near = _usage(error, ctx)
+    message, guess = _usage(error, ctx)
     unknown = isinstance(error, click.NoSuchOption | click.MissingParameter) or message.startswith("no such")
-    hint = f"{path} --help shows the options" if unknown and not near else near
+    hint = f"{path} --help shows the options" if unknown and not guess else guess
     return Failure(message, code, hints=[hint] * bool(hint))
 
 
@@ -134,9 +134,9 @@ def _usage(error: click.UsageError, ctx: click.Context | None) -> tuple[str, str
 
 def _near(name: str, ctx: click.Context | None) -> str:
     """Return the options that a name may stand for: of the command that was called."""
-    shown = [one for one in (ctx.command.params if ctx else ()) if not getattr(one, "hidden", False)]
-    known = [word for one in shown for word in (*one.opts, *one.secondary_opts)]
-    return did_you_mean(name.lstrip("-"), [word.removeprefix("--") for word in known if word[:2] == "--"], "--")
+    params = [param for param in (ctx.command.params if ctx else ()) if not getattr(param, "hidden", False)]
+    flags = [word for param in params for word in (*param.opts, *param.secondary_opts)]
+    return did_you_mean(name.lstrip("-"), [word.removeprefix("--") for word in flags if word[:2] == "--"], "--")
 
 
 def _called(param: click.Parameter, ctx: click.Context | None) -> str:
@@ -146,26 +146,26 @@ def _called(param: click.Parameter, ctx: click.Context | None) -> str:
 def _unfit(error: click.BadParameter, param: click.Parameter, ctx: click.Context | None) -> tuple[str, str]:
     """Return what is wrong with a value, and which word it may stand for."""
     name, message, kind = _called(param, ctx), error.message.rstrip("."), param.type
-    found = _UNFIT.match(message)
-    if found and isinstance(kind, click.Choice):
-        words = [str(choice) for choice in kind.choices]
-        return f"{name} must be one of {', '.join(words)}; got {found[1]}", did_you_mean(found[1].strip("'\""), words)
-    if found:
-        return f"{name} must be {_expected(kind)}, got {found[1]}", ""
+    match = _UNFIT.match(message)
+    if match and isinstance(kind, click.Choice):
+        names = [str(choice) for choice in kind.choices]
+        return f"{name} must be one of {', '.join(names)}; got {match[1]}", did_you_mean(match[1].strip("'\""), names)
+    if match:
+        return f"{name} must be {_expected(kind)}, got {match[1]}", ""
     if message.startswith(f"{param.name} "):  # one of our own, about its keyword
         message = message.removeprefix(f"{param.name} ")
-    near = notes_of(error.__context__, HINT) if error.__context__ is not None else []
+    hints = notes_of(error.__context__, HINT) if error.__context__ is not None else []
     begins = message.startswith(("must be ", "gives "))
-    return f"{name}{' ' if begins else ': '}{message}", "; ".join(near)
+    return f"{name}{' ' if begins else ': '}{message}", "; ".join(hints)
 
 
 def _expected(kind: Any) -> str:
     """Return what a number of click's must be."""
-    whole = isinstance(kind, click.types.IntParamType)
-    words = "an integer" if whole else "a number"
+    integral = isinstance(kind, click.types.IntParamType)
+    text = "an integer" if integral else "a number"
     with suppress(AttributeError):
-        least, most = kind.min, kind.max
-        above = " above " if getattr(kind, "min_open", False) else " of at least "
-        words += f"{above}{least:g}" if least is not None else ""
-        words += f"{' and at most ' if least is not None else ' of at most '}{most:g}" if most is not None else ""
-    return words
+        low, high = kind.min, kind.max
+        relation = " above " if getattr(kind, "min_open", False) else " of at least "
+        text += f"{relation}{low:g}" if low is not None else ""
+        text += f"{' and at most ' if low is not None else ' of at most '}{high:g}" if high is not None else ""
+    return text

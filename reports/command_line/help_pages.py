@@ -57,8 +57,8 @@ Exit codes: 0 survived, 1 falsified, 2 usage error, 3 underpowered, 4 target cra
 class Grouped(click.Option):
     """An option that belongs to a group of the page, and may be rare."""
 
-    def __init__(self, *args: Any, group: str = OTHER, rare: bool = False, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, group: str = OTHER, rare: bool = False, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.group, self.rare = group, rare
 
 
@@ -66,47 +66,47 @@ def main_page(path: str) -> str:
     """Return the page of the program: its commands by what they are for."""
     parts = []
     for heading, commands in COMMANDS.items():
-        rows = (f"  {name:<10}{what}" for name, what in commands.items())
+        rows = (f"  {name:<10}{purpose}" for name, purpose in commands.items())
         parts.append("\n".join([heading, *rows]))
     return _MAIN.format(path=path, commands="\n\n".join(parts))
 
 
-def page(command: click.Command, ctx: click.Context, *, every: bool) -> str:
+def page(command: click.Command, ctx: click.Context, *, with_rare: bool) -> str:
     """Return a command's page, with every option or with those that are used often."""
-    arguments = " ".join(one.make_metavar(ctx) for one in command.params if isinstance(one, click.Argument))
+    arguments = " ".join(param.make_metavar(ctx) for param in command.params if isinstance(param, click.Argument))
     usage = f"Usage: {ctx.command_path} {arguments} [OPTIONS]".replace("  ", " ")
     # Formatters of docstrings underline their headings.
     text = re.sub(r"^(Examples)\n-+$", r"\1:", inspect.cleandoc(command.help or ""), flags=re.MULTILINE)
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
     options.sort(key=_place)
-    shown = [one for one in options if every or not getattr(one, "rare", False)]
+    visible = [param for param in options if with_rare or not getattr(param, "rare", False)]
     parts = [usage, text]
     for group in (OTHER, *GROUPS):
-        rows = _rows([one for one in shown if getattr(one, "group", OTHER) == group], ctx)
+        rows = _rows([param for param in visible if getattr(param, "group", OTHER) == group], ctx)
         if rows:
             parts.append("\n".join([group, *rows]))
     last = [_row("-h, --help", "Show these options")]
-    last += [_row("--help-all", "Show all options")] if len(shown) < len(options) else []
+    last += [_row("--help-all", "Show all options")] if len(visible) < len(options) else []
     return "\n\n".join([*parts, "\n".join(last)]) + "\n"
 
 
 def _place(option: click.Option) -> int:
     """Return an option's place in the table; a command's own come last, as they are written."""
-    keys = [one.key for one in OPTIONS.values()]
+    keys = [entry.key for entry in OPTIONS.values()]
     return keys.index(str(option.name)) if option.name in keys else len(keys)
 
 
 def _rows(options: Sequence[click.Option], ctx: click.Context) -> list[str]:
     """Return a line for each option; one without a text of its own stands beside the one before it."""
     rows: list[tuple[str, str]] = []
-    for one in options:
-        text = _text(one)
+    for option in options:
+        text = _text(option)
         if text or not rows:
-            rows.append((_names(one, ctx), text))
+            rows.append((_names(option, ctx), text))
         else:
             names, before = rows[-1]
             first, _, value = names.rpartition(" ")
-            rows[-1] = f"{first}, {max(one.opts, key=len)} {value}", before
+            rows[-1] = f"{first}, {max(option.opts, key=len)} {value}", before
     return [_row(names, text) for names, text in rows]
 
 
@@ -128,16 +128,16 @@ def _text(option: click.Option) -> str:
     """Return an option's line, with its default where that is a number or a path."""
     text = option.help or ""
     default = option.default
-    known = isinstance(default, int | float) and not isinstance(default, bool) and not option.is_flag
-    return f"{text} [default: {default}]".strip() if known and "[default" not in text else text
+    has_number = isinstance(default, int | float) and not isinstance(default, bool) and not option.is_flag
+    return f"{text} [default: {default}]".strip() if has_number and "[default" not in text else text
 
 
 def help_all_option() -> click.Option:
     """Return the option that shows all options."""
 
-    def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-        if wanted:
-            click.echo(page(ctx.command, ctx, every=True), nl=False, color=ctx.color)
+    def show(ctx: click.Context, _: click.Parameter, pressed: bool) -> None:
+        if pressed:
+            click.echo(page(ctx.command, ctx, with_rare=True), nl=False, color=ctx.color)
             ctx.exit()
 
     return click.Option(

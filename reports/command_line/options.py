@@ -161,15 +161,15 @@ KINDS: dict[str, Callable[[Option], dict[str, Any]]] = {
 
 def option(name: str, **changes: Any) -> Callable[..., Any]:
     """Return the click option of a name in the table, with another help text or default where a command says so."""
-    said = replace(OPTIONS[name], **changes)
+    row = replace(OPTIONS[name], **changes)
     word = name.replace("_", "-")
-    flags = f"--{word}/--no-{word}" if said.kind == "switch" else f"--{word}"
-    shown = {} if said.default is None else {"default": said.default, "show_default": True}
-    more = {"help": said.help or None, "metavar": said.metavar}
-    letters = [f"-{said.short}"] if said.short else []
-    also = ["--neighbors"] if name == "neighbours" else []  # the page shows the first name alone
-    place = {"cls": Grouped, "group": said.group, "rare": said.rare}
-    return click.option(*letters, flags, *also, said.key, **{**KINDS[said.kind](said), **shown, **more, **place})
+    flags = f"--{word}/--no-{word}" if row.kind == "switch" else f"--{word}"
+    value = {} if row.default is None else {"default": row.default, "show_default": True}
+    text = {"help": row.help or None, "metavar": row.metavar}
+    letters = [f"-{row.short}"] if row.short else []
+    alias = ["--neighbors"] if name == "neighbours" else []  # the page shows the first name alone
+    place = {"cls": Grouped, "group": row.group, "rare": row.rare}
+    return click.option(*letters, flags, *alias, row.key, **{**KINDS[row.kind](row), **value, **text, **place})
 
 
 def several(*names: str) -> Callable[..., Any]:
@@ -180,8 +180,8 @@ def several(*names: str) -> Callable[..., Any]:
 SETTING = several("arms", "losses", "set")
 GAME = options(option("rounds"), SETTING)
 NEIGHBOURS = option("neighbours")
-CALLED = several("os_random", "global_random", "reseed", "attributes", "python", "stub")
-INPUTS = options(several("left", "right", "inputs", "bits", "call_limit", "raising", "score"), CALLED)
+CALLS = several("os_random", "global_random", "reseed", "attributes", "python", "stub")
+INPUTS = options(several("left", "right", "inputs", "bits", "call_limit", "raising", "score"), CALLS)
 SURFACE = options(option("surface"), NEIGHBOURS)
 CLAIMED = several("epsilon", "delta")
 MEASURE = several(*MEASURES, "dp_sgd")

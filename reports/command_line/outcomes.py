@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
 
 #: Of the record of an audited claim, besides what every record has.
-NEEDED = (
+REQUIRED = (
     *("surface", "neighbours", "rounds", "epsilon_lower", "method", "confidence", "p_value", "runs", "counts", "pair"),
     *("seconds", "seed", "replay"),
 )
 #: Of a claim that could not be audited.
-SAID = ("name", "kind", "message", "replay")
+ERROR_FIELDS = ("name", "kind", "message", "replay")
 
 
 def finished(ledger: Ledger, plan: Plan) -> dict[int, Any]:
@@ -31,9 +31,9 @@ def finished(ledger: Ledger, plan: Plan) -> dict[int, Any]:
     for index, outcome in outcomes.items():
         if not isinstance(index, int) or not 0 <= index < len(names):
             raise ledger.damaged(f"it holds a claim {index!r} that the plan does not have")
-        wrong = _wrong(outcome, names[index], claim=index < len(plan.tasks))
-        if wrong is not None:
-            raise ledger.damaged(f"the outcome of claim {index} ({names[index]}) is none: {wrong}")
+        fault = _wrong(outcome, names[index], claim=index < len(plan.tasks))
+        if fault is not None:
+            raise ledger.damaged(f"the outcome of claim {index} ({names[index]}) is none: {fault}")
     return outcomes
 
 
@@ -45,12 +45,12 @@ def _wrong(outcome: object, name: str, *, claim: bool) -> str | None:
         return "it must be a record or an error"
     record, error = outcome
     if record is None:
-        if not isinstance(error, dict) or not all(isinstance(error.get(key), str) for key in SAID):
-            return f"an error has {', '.join(SAID)}"
+        if not isinstance(error, dict) or not all(isinstance(error.get(key), str) for key in ERROR_FIELDS):
+            return f"an error has {', '.join(ERROR_FIELDS)}"
         return _unlike(error, name)
-    if (wrong := _unlike(record, name) or _fault({"alpha": 0.5, "claims": [record]})) is not None:
-        return wrong
-    lacking = [key for key in NEEDED if record.get(key) is None]
+    if (fault := _unlike(record, name) or _fault({"alpha": 0.5, "claims": [record]})) is not None:
+        return fault
+    lacking = [key for key in REQUIRED if record.get(key) is None]
     lacking += [key for key in ("expected", "exact_epsilon", "shrunk", "two_interval_bound") if key not in record]
     return f"it has no {', '.join(lacking)}" if lacking else None
 

@@ -32,8 +32,8 @@ def register(record_files: tuple[Path, ...], out: Path) -> None:
         check_consistent(record, str(file))
         records.append(record)
     audits = newest_audits(records)
-    shown = [audit for audit in audits if is_publishable(audit.claim)]
-    count = write_site(shown, out)
-    if hidden := len(audits) - len(shown):
+    publishable = [audit for audit in audits if is_publishable(audit.claim)]
+    count = write_site(publishable, out)
+    if hidden := len(audits) - len(publishable):
         say(f"left out {hidden} that {'are' if hidden > 1 else 'is'} false and not disclosed to the authors yet")
     say(f"wrote {out / 'index.html'}: {count} claim{'s' * (count != 1)}")

@@ -64,26 +64,26 @@ def regret(
     from ..formats.regret_lines import regret_lines
 
     check_levels(verbose=verbose, quiet=quiet)
-    given = BlockSequence.from_json(getattr(sequence, "data", sequence)) if sequence is not None else None
-    if given is not None and search:
+    blocks = BlockSequence.from_json(getattr(sequence, "data", sequence)) if sequence is not None else None
+    if blocks is not None and search:
         raise exclude("--search", "--sequence")
     with own_process():
-        if rounds is None and given is not None:
-            rounds = given.rounds
-        entry, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
-        sequences = None if given is None else (lambda rounds: {"given": given.at(rounds)})
+        if rounds is None and blocks is not None:
+            rounds = blocks.rounds
+        entry, setting, values = regret_setting(target, rounds, arms, losses, dict(parameters))
+        sequences = None if blocks is None else (lambda rounds: {"given": blocks.at(rounds)})
         audit = audit_regret(
-            RegretRequest(entry, setting, parameters=own, sequences=sequences, search=search),
+            RegretRequest(entry, setting, parameters=values, sequences=sequences, search=search),
             Budget(**budget),
             Execution(jobs or cores(), progress=True),
         ).to_json()
-    words = _words({"rounds": setting.rounds, "arms": arms, "losses": losses, **_unusual(budget)})
-    words += [word for name, value in parameters for word in ("--set", f"{name}={value}")]
-    words = ["overclaim", "regret", target, *words]
-    played = [] if given is None else ["--sequence", json.dumps(given.to_json())]
-    audit["command"] = shlex.join([*words, *(["--search"] if search else []), *played])
+    arguments = _words({"rounds": setting.rounds, "arms": arms, "losses": losses, **_unusual(budget)})
+    arguments += [word for name, value in parameters for word in ("--set", f"{name}={value}")]
+    arguments = ["overclaim", "regret", target, *arguments]
+    played = [] if blocks is None else ["--sequence", json.dumps(blocks.to_json())]
+    audit["command"] = shlex.join([*arguments, *(["--search"] if search else []), *played])
     if audit["found"]:
-        audit["replay"] = shlex.join([*words, "--sequence", json.dumps(audit["found"])])
+        audit["replay"] = shlex.join([*arguments, "--sequence", json.dumps(audit["found"])])
     lines = json_text(audit, indent=1) if as_json else regret_lines(target, audit, quiet=quiet, verbose=verbose)
     say(lines, styled=not as_json)
     return FALSIFIED if audit["verdict"] == "VIOLATED" else OK
@@ -98,5 +98,5 @@ def _unusual(budget: Mapping[str, object]) -> dict[str, object]:
     """Return a budget without a confidence and a stop that are those of every command."""
     from ...audit.execution.execution import Budget
 
-    usual = {"confidence": Budget.confidence, "stop": Budget.stop}
-    return {name: value for name, value in budget.items() if value != usual.get(name)}
+    defaults = {"confidence": Budget.confidence, "stop": Budget.stop}
+    return {name: value for name, value in budget.items() if value != defaults.get(name)}

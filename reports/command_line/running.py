@@ -43,7 +43,7 @@ def audited(
     execution = Execution(jobs or cores(), cluster=cluster)
     try:
         with resumable(ledger), own_process(), ledger.held():
-            record = run_plan(plan, execution, command=command_line(), ledger=ledger, apart=True)
+            record = run_plan(plan, execution, command=command_line(), ledger=ledger, isolate=True)
     except ClusterError as error:
         raise hinted(error, _kept(ledger)) from None
     if ledger.kept is not None:
@@ -58,8 +58,8 @@ def kept_lines(ledger: Ledger, plan: Plan) -> list[str]:
 
     lines = [f"kept {ledger.kept} finished claim{'' if ledger.kept == 1 else 's'}"]
     names = [*(task.target for task in plan.tasks), *(f"regret of {task.target}" for task in plan.regret), "self-test"]
-    again = [f"audited again: {names[i]}: {named_from_here(Path(path))} has changed" for i, path in ledger.edited]
-    return lines + again
+    edits = [f"audited again: {names[i]}: {named_from_here(Path(path))} has changed" for i, path in ledger.edited]
+    return lines + edits
 
 
 def command_line() -> str:
@@ -67,14 +67,14 @@ def command_line() -> str:
 
     Of a path that begins at the machine's root it has the part from here, or the last one.
     """
-    words, given = [], iter(sys.argv[1:])
-    for word in given:
+    parts, arguments = [], iter(sys.argv[1:])
+    for word in arguments:
         name, _, value = word.partition("=")
         if name in ("--engine", "--scheduler"):
-            value or next(given, None)
+            value or next(arguments, None)
         elif name not in ("--resume", "--restart"):
-            words.append(_from_here(word))
-    return shlex.join(["overclaim", *words])
+            parts.append(_from_here(word))
+    return shlex.join(["overclaim", *parts])
 
 
 def _from_here(word: str) -> str:
@@ -107,12 +107,12 @@ def run_plan(
     *,
     command: str,
     ledger: Ledger | None = None,
-    apart: bool = False,
+    isolate: bool = False,
 ) -> RunRecord:
     """Audit the claims of a plan and return the record: claims side by side, one process each.
 
     Fewer claims than processes are audited one after another, each on all of them. On a cluster the processes here
-    choose the events, and its workers play the blocks of certification. With `apart`, no claim about a user's target
+    choose the events, and its workers play the blocks of certification. With `isolate`, no claim about a user's target
     is audited in this process, which it may end.
     """
     from ...audit.execution.file_reads import collected
@@ -120,15 +120,15 @@ def run_plan(
 
     identity = audited_files(plan)
     with collected() as reads:
-        record = _record_of(plan, execution, command, ledger, apart)
-    files = {path: digest for known in (ledger.files() if ledger else {}).values() for path, digest in known.items()}
-    own = {path for path, digest in reads.hashes.items() if digest is None}
-    files = {path: digest for path, digest in {**files, **reads.compared()}.items() if path not in own}
+        record = _record_of(plan, execution, command, ledger, isolate)
+    files = {path: digest for hashes in (ledger.files() if ledger else {}).values() for path, digest in hashes.items()}
+    outputs = {path for path, digest in reads.hashes.items() if digest is None}
+    files = {path: digest for path, digest in {**files, **reads.compared()}.items() if path not in outputs}
     record["audited"] = with_files(identity, files)
     return record
 
 
-def _record_of(plan: Plan, execution: Execution, command: str, ledger: Ledger | None, apart: bool) -> RunRecord:
+def _record_of(plan: Plan, execution: Execution, command: str, ledger: Ledger | None, isolate: bool) -> RunRecord:
     """Return the record of a plan, but for the files that were audited."""
     from ...audit.plans.regret_tasks import not_measured
     from ..false_regret_statements import false_utility_claims
@@ -140,7 +140,7 @@ def _record_of(plan: Plan, execution: Execution, command: str, ledger: Ledger | 
     }
     missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
     items = [(plan.tasks[i], i, ledger) for i in missing]
-    outcomes |= zip(missing, _outcomes(items, execution, apart=apart), strict=True)
+    outcomes |= zip(missing, _outcomes(items, execution, isolate=isolate), strict=True)
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
     claims = _placed([claim for claim, _ in ordered], plan)
     level = {"confidence": plan.confidence} if plan.report_alpha is None else {"alpha": plan.report_alpha}
@@ -180,9 +180,9 @@ def _test_itself(record: RunRecord, plan: Plan, execution: Execution, ledger: Le
     if page is not None:
         page.close()
     record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in findings or ()]
-    for one in unlooked:
+    for extra in unlooked:
         record["errors"].append(
-            {"name": one.what, "kind": KINDS[INTERNAL], "message": one.reason, "replay": "overclaim selftest"}
+            {"name": extra.what, "kind": KINDS[INTERNAL], "message": extra.reason, "replay": "overclaim selftest"}
         )
 
 
@@ -223,21 +223,21 @@ Outcome = tuple[ClaimRecord | None, Said | None]
 Item = tuple["Task", int, "Ledger | None"]
 
 
-def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> Iterator[Outcome]:
+def _outcomes(items: Sequence[Item], execution: Execution, *, isolate: bool) -> Iterator[Outcome]:
     """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
     from ...audit.execution.workers import as_completed
     from ...learners.protocol import LearnerError
 
     jobs = execution.jobs
-    few = len(items) < jobs or jobs == 1
-    audit = partial(_audit_task, replace(execution, progress=True) if few else replace(execution, jobs=1))
-    here: Callable[[Item], Outcome] = partial(_audit_apart, audit, only_users=True) if few and apart else audit
+    on_all = len(items) < jobs or jobs == 1
+    audit = partial(_audit_task, replace(execution, progress=True) if on_all else replace(execution, jobs=1))
+    job: Callable[[Item], Outcome] = partial(_audit_apart, audit, only_users=True) if on_all and isolate else audit
     costs = [task.cost for task, _, _ in items]
     outcomes: dict[int, Outcome] = {}
     with suppress(LearnerError):  # a worker died, and nobody knows of which claim
         names = [visible_line(task.target) for task, _, _ in items]
         line = partial(finished_words, width=max(map(len, names), default=0))
-        outcomes.update(as_completed(here, items, costs, jobs=1 if few else jobs, names=names, line=line))
+        outcomes.update(as_completed(job, items, costs, jobs=1 if on_all else jobs, names=names, line=line))
     for i, item in enumerate(items):
         yield outcomes[i] if i in outcomes else _audit_apart(audit, item)
 
@@ -264,8 +264,8 @@ def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bo
     task, index, ledger = item
     if only_users and ":" not in task.target:
         return audit(item)
-    if ledger is not None and index in (known := ledger.outcomes()):
-        return tuple(known[index])
+    if ledger is not None and index in (outcomes := ledger.outcomes()):
+        return tuple(outcomes[index])
     try:
         return alone(partial(inside, tuple(LINE.stages), audit), item)
     except LearnerError as error:  # not kept: nobody knows what it read
@@ -281,8 +281,8 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
     with collected() as reads:
         outcome = _outcome(execution, task, None if ledger is None else ledger.page(index))
         if edited := reads.changed():
-            changed = ValueError(f"{named_from_here(Path(edited[0]))!r} changed while it was audited")
-            outcome = None, unaudited(task, hinted(changed, "audit it again"))
+            error = ValueError(f"{named_from_here(Path(edited[0]))!r} changed while it was audited")
+            outcome = None, unaudited(task, hinted(error, "audit it again"))
         if ledger is not None:
             ledger.keep_outcome(index, outcome)
     return outcome
@@ -299,8 +299,8 @@ def _outcome(execution: Execution, task: Task, page: Page | None) -> Outcome:
     try:
         prepared = task.prepare()
         result = prepared.audit(execution, shrink=task.expected != "falsified" or prepared.relation is not None)
-        written = partial(claim_record, prepared, result, with_evidence=True, with_trace=True, jobs=execution.jobs)
-        record = written() if page is None else page.once("record", written)
+        make_record = partial(claim_record, prepared, result, with_evidence=True, with_trace=True, jobs=execution.jobs)
+        record = make_record() if page is None else page.once("record", make_record)
         outcome = with_shrunk(record, partial(shrink_task, task, result, execution)), None
         json_text(outcome)  # what cannot be written would lose the others' records too
     except BaseException as error:
@@ -325,9 +325,9 @@ def unaudited(task: Task | RegretTask, error: BaseException) -> Said:
         error = interruption(error)
     failure = failure_of(error, of_plan=True)
     kind = KINDS.get(failure.exit_code, "bad input")
-    said: Said = {"name": task.target, "kind": kind, "message": failure.message, "replay": task.command()}
-    below = {"where": getattr(failure, "where", ""), "hint": getattr(failure, "hint", "")}
-    return said | {name: text for name, text in below.items() if text}  # type: ignore[return-value]
+    entry: Said = {"name": task.target, "kind": kind, "message": failure.message, "replay": task.command()}
+    notes = {"where": getattr(failure, "where", ""), "hint": getattr(failure, "hint", "")}
+    return entry | {name: text for name, text in notes.items() if text}  # type: ignore[return-value]
 
 
 class Unmeasured(NamedTuple):
@@ -337,16 +337,16 @@ class Unmeasured(NamedTuple):
 
 
 def _measured(
-    plan: Plan, known: dict[int, RegretJson], *, jobs: int, ledger: Ledger | None
+    plan: Plan, outcomes: dict[int, RegretJson], *, jobs: int, ledger: Ledger | None
 ) -> list[RegretJson | Unmeasured]:
     """Return the measurements of regret; in the ledger they come after the claims."""
     from ...audit.execution.workers import in_parallel
 
     items = [(task, i, ledger) for i, task in enumerate(plan.regret, start=len(plan.tasks))]
     measured = in_parallel(
-        _measure_task, [item for item in items if item[1] not in known], jobs=jobs, progress="regret of the plan"
+        _measure_task, [item for item in items if item[1] not in outcomes], jobs=jobs, progress="regret of the plan"
     )
-    return [known[i] if i in known else next(measured) for _, i, _ in items]
+    return [outcomes[i] if i in outcomes else next(measured) for _, i, _ in items]
 
 
 def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson | Unmeasured:

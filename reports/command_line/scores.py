@@ -59,13 +59,13 @@ def scores(
 
     check_levels(verbose=verbose, quiet=quiet)
     files = {"scores": scores, "inserted": inserted, "held_out": held_out}
-    given: dict[str, Any] = {name: str(file) for name, file in files.items() if file is not None}
-    if not given:
+    paths: dict[str, Any] = {name: str(file) for name, file in files.items() if file is not None}
+    if not paths:
         raise hinted(ValueError("the scores are missing"), "give a FILE of scores, or --inserted and --held-out")
     check_plot(plot, files)
-    spent = Budget(**{name: choices.pop(name) for name in ("seed", "confidence")})
+    budget = Budget(**{name: choices.pop(name) for name in ("seed", "confidence")})
     measure = claimed_measure(choices)
-    task = Task(target=named_files(*files.values()), **given, **choices, measure=measure, budget=spent)
+    task = Task(target=named_files(*files.values()), **paths, **choices, measure=measure, budget=budget)
     with own_process():
         prepared = task.prepare()
         with stage("comparing scores"):

@@ -39,9 +39,9 @@ def table_of(results: Sequence[SelfTestResult]) -> str:
         bug = f.bug or "(sound)"
         lines.append(f"{word}  {f.subject:<{width}}  {bug:<{wide}}  {f.runs:>6,} runs  {f.how}")
         lines += [f"{'':<11}  in two runs: {f.traced}"] if f.traced else []
-    facts = summary(results)
+    sums = summary(results)
     lines.append(
-        f"{facts['caught']} of {facts['planted']} planted bugs caught, {facts['false_alarms']} false alarms on "
-        f"{facts['sound']} sound originals, {facts['seconds']:.0f} s of work; {facts['traced']} bugs found by traces"
+        f"{sums['caught']} of {sums['planted']} planted bugs caught, {sums['false_alarms']} false alarms on "
+        f"{sums['sound']} sound originals, {sums['seconds']:.0f} s of work; {sums['traced']} bugs found by traces"
     )
     return "\n".join(lines)

@@ -22,23 +22,23 @@ def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, 
     from ...audit.execution.provenance import target_from_here
     from ...audit.plans.tasks import Task
 
-    spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
+    budget = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
     choices["measure"] = claimed_measure(choices)
     choices["target"] = target_from_here(choices["target"])
     pair = _read_pair(pair_file)
-    return Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent)).resolved()
+    return Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**budget)).resolved()
 
 
-def prepared_learner(task: Task, what: str) -> Prepared:
-    """Return what a task prepares; raise ValueError for a mechanism: `what` is for learners."""
+def prepared_learner(task: Task, purpose: str) -> Prepared:
+    """Return what a task prepares; raise ValueError for a mechanism: `purpose` is for learners."""
     from ...audit.plans.targets import MechanismError, learners_only
 
     if task.is_mechanism:
-        raise learners_only(what, task.target)
+        raise learners_only(purpose, task.target)
     try:
         return task.prepare()
     except MechanismError:
-        raise learners_only(what, task.target) from None
+        raise learners_only(purpose, task.target) from None
 
 
 def check_canaries(task: Task, *, trace: bool, plot: Path | None) -> None:
@@ -57,9 +57,9 @@ def warn_of_few(prepared: Prepared) -> None:
     if task.canaries is not None:
         from ...audit.canaries.training_audit import too_few_words
 
-        words = too_few_words(prepared.claim, task.budget, task.canaries, task.trainings)
-        if words:
-            say(f"overclaim: warning: {words}", err=True)
+        text = too_few_words(prepared.claim, task.budget, task.canaries, task.trainings)
+        if text:
+            say(f"overclaim: warning: {text}", err=True)
 
 
 def check_shrink(prepared: Prepared) -> None:

@@ -9,7 +9,7 @@ import click
 from ..sanitise import json_text
 from ..status import FALSIFIED, OK, UNDERPOWERED
 from .console import Once, own_process, playing_command, say
-from .options import CALLED, CLAIMED, GAME, JSON, LEVELS, MEASURE, SURFACE, check_levels, option, several
+from .options import CALLS, CLAIMED, GAME, JSON, LEVELS, MEASURE, SURFACE, check_levels, option, several
 from .task_options import task_of
 
 
@@ -21,7 +21,7 @@ from .task_options import task_of
 @SURFACE
 @option("pair")
 @several("left", "right", "inputs")
-@CALLED
+@CALLS
 @option("seed")
 @LEVELS
 @JSON

@@ -36,9 +36,9 @@ class Badge:
 def badge_of(claim: ClaimRecord) -> Badge:
     """Return the badge of a claim."""
     verdict = verdict_of(claim)
-    found = f": {bound_words(claim)}" if verdict == "FALSIFIED" else ""
+    bound = f": {bound_words(claim)}" if verdict == "FALSIFIED" else ""
     label = f"privacy claim: {claimed_words(measure_of(claim))}"
-    return Badge(label, f"{_MESSAGES[verdict]}{found}", _COLOURS[verdict])
+    return Badge(label, f"{_MESSAGES[verdict]}{bound}", _COLOURS[verdict])
 
 
 def _width(text: str) -> int:
