@@ -125,6 +125,8 @@ libraries: $(LIBRARIES)/ready
 	@touch $@
 
 libraries-smartnoise libraries-dpmm: libraries-%: .venv-libraries-%/ready
+	@echo '$@: faults reproduced without overclaim'
+	@for file in examples/reproductions/$**.py; do .venv-$@/bin/python -W ignore "$$file" || exit 1; done
 	@echo '$@: what these libraries claim; record and report go to out/$@/'
 	@.venv-$@/bin/overclaim run --libraries --out out/$@
 
