@@ -10,9 +10,12 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, update_wrapper
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from ..errors import hinted, must_be, unknown
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Target = TypeVar("Target")
 
@@ -174,36 +177,36 @@ def with_settings(target: Any, values: Mapping[str, object]) -> Any:
     if not inspect.isfunction(target):
         raise ValueError(f"set is for the keywords of a function, and {target_name} is none")
     parameters = list(inspect.signature(target).parameters.values())
-    settable = [
-        parameter.name
-        for parameter in parameters[1:]
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    ]
-    settable = [name for name in settable if name != "rng"]
+    places = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    settable = [parameter.name for parameter in parameters[1:] if parameter.kind in places and parameter.name != "rng"]
     unsettable = [name for name in values if name not in settable]
     if unsettable and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         raise unknown(
             f"{target_name} takes no parameter", unsettable[0], settable, f"it takes {', '.join(settable) or 'none'}"
         )
-    names = [parameter.name for parameter in parameters]
-    precedes = "rng" in names and any(name in names[: names.index("rng")] for name in values)
-    call = partial(_called_by_name, target, dict(values)) if precedes else partial(target, **values)
-    result = update_wrapper(call, target)
-    del result.__wrapped__  # whose signature has these keywords still
-    if precedes:
-        own = inspect.signature(partial(target, **values)).parameters
-        data, rng = parameters[0], own["rng"].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        rest = [
-            parameter.replace(kind=parameter.KEYWORD_ONLY)
-            for parameter in own.values()
-            if parameter.name not in (data.name, "rng")
-        ]
-        result.__signature__ = inspect.Signature([data, rng, *rest])  # type: ignore[attr-defined]
-    return result
+    return _WithSettings(target, **values)
 
 
-def _called_by_name(target: Any, values: Mapping[str, object], data: object, rng: object) -> object:
-    return target(data, rng=rng, **values)
+class _WithSettings(partial):  # type: ignore[type-arg]
+    """A function with keywords that have values: wherever they stand, the generator has its own place, by its name."""
+
+    def __init__(self, func: Any, **values: object) -> None:
+        update_wrapper(self, func)
+        del vars(self)["__wrapped__"]  # whose signature has these keywords still
+        data, *others = inspect.signature(func).parameters.values()
+        open_places = [p.name for p in others if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in values]
+        self.generator = "rng" if any(p.name == "rng" for p in others) else next(iter(open_places), None)
+        own, first = inspect.signature(partial(func, **values)).parameters.values(), (data.name, self.generator)
+        places = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in own if p.name in first]
+        rest = [p.replace(kind=max(p.kind, p.KEYWORD_ONLY)) for p in own if p.name not in first]
+        self.__signature__ = inspect.Signature([*places, *rest])
+
+    def __call__(self, data: object, *generators: object, **values: object) -> object:
+        """Call the function with its data, and with a generator if there is one."""
+        keywords = {**self.keywords, **values}
+        if self.generator is None or not generators:
+            return self.func(data, *generators, **keywords)
+        return self.func(data, **{self.generator: generators[0], **keywords})
 
 
 def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> object:

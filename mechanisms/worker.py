@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import copy
 import faulthandler
-import functools
 import importlib
 import importlib.util
 import inspect
@@ -32,6 +31,7 @@ MODULES = (
     "mechanisms.framework_random",
     "mechanisms.global_random",
     "mechanisms.constant_seeds",
+    "mechanisms.weakening",
 )
 #: What a value of more than JSON's types is written as: a kind, and its parts.
 TAG = "\x00"
@@ -245,14 +245,10 @@ class Player:
         self.files = FileLog()  # from here on: these two are ours
         self.modules = {name: _module(name, source) for name, source in hello["modules"]}
         install_stubs(hello["stubs"])
-        self.function = self.load()
-        self.settings = decode(hello["settings"])
-        inspect.signature(self.function).bind_partial(**self.settings)
-        places = [
-            p
-            for p in inspect.signature(self.function).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in hello["settings"]
-        ]
+        with_settings = self.modules["mechanisms.weakening"].with_settings
+        self.function = with_settings(self.load(), decode(hello["settings"]))
+        parameters = inspect.signature(self.function).parameters.values()
+        places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.alone = hello["seeding"] and all(p.default is not p.empty for p in places[1:])
 
     def load(self) -> Any:
@@ -272,7 +268,7 @@ class Player:
 
     def place(self) -> dict[str, Any]:
         """Return where the target is written, and what plays it."""
-        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        code = getattr(inspect.unwrap(getattr(self.function, "func", self.function)), "__code__", None)
         versions = {"python": sys.version.split()[0], "numpy": np.__version__}
         where = {} if code is None else {"file": code.co_filename, "line": code.co_firstlineno}
         return {**where, **versions}
@@ -320,12 +316,12 @@ class Player:
         if limit is not None:  # also of compiled code, which no exception interrupts
             faulthandler.dump_traceback_later(limit, exit=True, file=self.log)
         try:
-            call = functools.partial(self.function, **self.settings)
             if self.hello["seeding"] == "fresh seeds":
-                return self.modules["mechanisms.constant_seeds"].drawn_reseeded(call, source, call, *arguments)
+                reseeded = self.modules["mechanisms.constant_seeds"].drawn_reseeded
+                return reseeded(self.function, source, self.function, *arguments)
             if self.hello["seeding"]:
-                return self.modules["mechanisms.global_random"].drawn_from(source, call, *arguments)
-            return call(*arguments)
+                return self.modules["mechanisms.global_random"].drawn_from(source, self.function, *arguments)
+            return self.function(*arguments)
         finally:
             if limit is not None:
                 faulthandler.cancel_dump_traceback_later()

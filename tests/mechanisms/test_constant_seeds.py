@@ -12,6 +12,7 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.mechanisms.constant_seeds import drawn_reseeded, held_generators, seed_held
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.faults import Fault
+from overclaim.mechanisms.weakening import with_settings
 
 HELD = np.random.default_rng(42)
 
@@ -94,6 +95,17 @@ def test_a_seed_is_another_in_every_run_and_the_same_in_the_same_run(target):
     assert len({*outputs}) == 40
     assert reseeded(target, 3) == outputs[3]
     assert np.random.default_rng is default_rng
+
+
+def test_a_generator_that_is_held_is_found_behind_settings():
+    """`_written` did not see behind a setting that stands before `rng`."""
+
+    generator = default_rng(3)
+
+    def of_default_before(data, scale, rng, held=generator):
+        return data + held.laplace(scale=scale)
+
+    assert held_generators(with_settings(of_default_before, {"scale": 2.0}))["held"] is generator
 
 
 @pytest.mark.parametrize("target", SEEDED)

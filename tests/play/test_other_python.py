@@ -22,6 +22,7 @@ from overclaim.mechanisms import worker
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.faults import Fault
 from overclaim.mechanisms.global_random import FRESH_SEEDS
+from overclaim.mechanisms.weakening import with_settings
 from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.command_line import refused
 
@@ -120,6 +121,26 @@ def test_the_same_draws_give_the_same_outputs(folder):
         ours, theirs = (run_block(mechanism, PAIR, Draws(1, 2, 3), 20) for mechanism in (here, there))
         assert repr(ours.outputs) == repr(theirs.outputs)
         assert np.array_equal(ours.left, theirs.left)
+
+
+@pytest.mark.parametrize(
+    "head", ["data, scale, rng", "data, rng, scale", "data, scale, generator", "data, *, rng, scale"]
+)
+def test_settings_may_stand_before_the_generator(folder, head):
+    """Of a setting before `rng` the worker made two values."""
+    generator = "generator" if "generator" in head else "rng"
+    code = f"def count({head}):\n    return len(data) + {generator}.laplace(scale=scale)\n"
+    (folder / "before.py").write_text(code)
+    exec(code, space := {})
+    there = mechanism_of("before.py:count", sys.executable, {"scale": 2.0})
+    outputs = outputs_of(there, [1], Draws(3), 4)
+    assert outputs == outputs_of(with_settings(space["count"], {"scale": 2.0}), [1], Draws(3), 4)
+    assert len({*outputs}) == 4
+
+
+def test_an_unknown_setting_is_named_there(folder):
+    with pytest.raises(LearnerError, match="noisy takes no parameter 'size'"):
+        outputs_of(mechanism_of("target.py:noisy", sys.executable, {"size": 1}), [1], Draws(3), 1)
 
 
 def test_a_generator_goes_on_where_it_was_left(folder):
