@@ -74,10 +74,9 @@ mutation: $(READY)
 	@echo 'mutation: small bugs in what decides a verdict, and which of them no test catches'
 	@$(BIN)/python benchmarks/robustness/mutation.py
 
-# Folders in which at most 2 % of the assigned names say nothing (`known`, `told`): all of them, once all are so.
-NAMED := audit/assumptions audit/attacks audit/canaries audit/encoding audit/evidence audit/execution audit/pipeline \
-    audit/plans audit/play audit/regret audit/search audit/spaces audit/statistics audit/traces audit/verdicts \
-    learners/bandits learners/conversions learners/probes mechanisms reports testing tests/support
+# Folders in which at most 2 % of the assigned names say nothing (`known`, `told`): all rooms of the package.
+PACKAGE := audit learners mechanisms reports testing
+NAMED := $(PACKAGE) $(dir $(wildcard $(addsuffix /*/__init__.py,$(PACKAGE)))) tests/support
 
 # mypy finds the package by its name, whatever the clone's folder is called, through one link.
 lint: $(READY)

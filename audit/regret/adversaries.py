@@ -124,6 +124,6 @@ def check_losses(sequences: Mapping[str, World], game: Setting, learner: Learner
             if isinstance(loss, np.ndarray):
                 LOSS_SETS[game.losses].check(loss, place)
             elif isinstance(loss, Family):
-                check_lipschitz(loss, radius_of(learner), what=place)
+                check_lipschitz(loss, radius_of(learner), name=place)
             if allowed is not None:
                 allowed.check(loss, place)

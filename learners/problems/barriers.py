@@ -57,7 +57,7 @@ class ClosedForms(Protocol):
     def curved(self, z: Floats, move: Floats) -> Floats:
         """Return the Hessian of R at z times a move, both (dim, runs)."""
 
-    def axis(self, z: Floats, chosen: Arms) -> tuple[Floats, Floats]:
+    def axis(self, z: Floats, index: Arms) -> tuple[Floats, Floats]:
         """Return the chosen eigenvalue of the Hessian at z, (runs,), and its `oriented` eigenvector, (dim, runs)."""
 
 
@@ -112,7 +112,7 @@ class BallBarrier(_AroundOrigin):
         curved: Floats = scale * (move + scale * (z * move).sum(axis=0) * z)
         return curved
 
-    def axis(self, z: Floats, chosen: Arms) -> tuple[Floats, Floats]:
+    def axis(self, z: Floats, index: Arms) -> tuple[Floats, Floats]:
         """Return a chosen axis: the last lies along z, the others are a reflection's that takes the last of R^N there.
 
         Across z the eigenvalues are equal, and any axes will do.
@@ -126,9 +126,9 @@ class BallBarrier(_AroundOrigin):
         across = along.copy()
         across[-1] += sign
         runs = np.arange(z.shape[1])
-        directions = -(across[chosen, runs] / (1.0 + sign * along[-1])) * across
-        directions[chosen, runs] += 1.0
-        last = chosen == self.dim - 1
+        directions = -(across[index, runs] / (1.0 + sign * along[-1])) * across
+        directions[index, runs] += 1.0
+        last = index == self.dim - 1
         scale = 2.0 / (1.0 - squared)
         return scale + np.where(last, scale**2 * squared, 0.0), oriented(np.where(last, along, directions))
 
@@ -174,11 +174,11 @@ class BoxBarrier(_AroundOrigin):
         """Return the Hessian times a move."""
         return self._curvature(z) * move
 
-    def axis(self, z: Floats, chosen: Arms) -> tuple[Floats, Floats]:
+    def axis(self, z: Floats, index: Arms) -> tuple[Floats, Floats]:
         """Return a chosen coordinate's."""
         directions, runs = np.zeros_like(z), np.arange(z.shape[1])
-        directions[chosen, runs] = 1.0
-        return self._curvature(z[chosen, runs]), directions
+        directions[index, runs] = 1.0
+        return self._curvature(z[index, runs]), directions
 
     @staticmethod
     def _curvature(z: Floats) -> Floats:
@@ -258,7 +258,7 @@ class SimplexBarrier:
         curved: Floats = self.basis.T @ ((self.basis @ move) / np.square(self._points(z)))
         return curved
 
-    def axis(self, z: Floats, chosen: Arms) -> tuple[Floats, Floats]:
+    def axis(self, z: Floats, index: Arms) -> tuple[Floats, Floats]:
         """Return a chosen axis: v = c / (d - lambda) with d = 1 / x^2, where lambda makes it sum to 0.
 
         Between two neighbours of the sorted d lies one such lambda. Equal ones are told apart by their place, by 2^-24
@@ -267,8 +267,8 @@ class SimplexBarrier:
         d = 1.0 / np.square(self._points(z))
         d += np.arange(self.dim)[:, None] * (d.max(axis=0) * 2.0**-24)
         ordered, runs = np.sort(d, axis=0), np.arange(z.shape[1])
-        smallest = ordered[chosen, runs]
-        gap = ordered[chosen + 1, runs] - smallest
+        smallest = ordered[index, runs]
+        gap = ordered[index + 1, runs] - smallest
         d -= smallest
         root = np.concatenate([_root(d[:, stretch], gap[stretch]) for stretch in stretches(d.shape)])
         direction = self.basis.T @ (1.0 / (d - root))

@@ -31,19 +31,19 @@ class ConvexClass:
     curvature: float = 0.0
     bound: float = math.inf
 
-    def check(self, loss: object, what: str) -> None:
-        """Raise ValueError for a loss that is surely outside; `what` names it in the message."""
+    def check(self, loss: object, name: str) -> None:
+        """Raise ValueError for a loss that is surely outside; `name` names it in the message."""
         if isinstance(loss, Switch):
-            self.check(loss.below, what)
-            self.check(loss.above, what)
+            self.check(loss.below, name)
+            self.check(loss.above, name)
         elif isinstance(loss, np.ndarray):
-            self.check(Linear(slope=tuple(loss)), what)
+            self.check(Linear(slope=tuple(loss)), name)
         elif isinstance(loss, Family):
             curved = loss.curvature if isinstance(loss, Quadratic) else 0.0
             if curved < self.curvature * (1 - TOLERANCE):
-                raise ValueError(f"{what} must be {self.curvature:g}-strongly convex, got {curved:g}: {loss}")
+                raise ValueError(f"{name} must be {self.curvature:g}-strongly convex, got {curved:g}: {loss}")
             if (max_value := self._most(loss)) > self.bound * (1 + TOLERANCE):
-                raise ValueError(f"{what} must be at most {self.bound:g} in absolute value, got {max_value:g}: {loss}")
+                raise ValueError(f"{name} must be at most {self.bound:g} in absolute value, got {max_value:g}: {loss}")
 
     def _most(self, loss: Family) -> float:
         """Return an |f| that a loss has on the domain: the largest of a linear one, and on balls."""

@@ -341,28 +341,28 @@ def _side(name: str, data: object) -> Family:
     return loss
 
 
-def check_told(losses: Floats, what: str, loss: Loss | None = None) -> None:
+def check_told(losses: Floats, name: str, loss: Loss | None = None) -> None:
     """Raise LossError unless what is told or paid is finite, and a user's own `loss` 1-Lipschitz where it was played.
 
-    `losses` holds values (runs,) or gradients (dim, runs); `what` names the loss and its round in the message.
+    `losses` holds values (runs,) or gradients (dim, runs); `name` names the loss and its round in the message.
     """
     if not (fine := np.isfinite(losses)).all():
-        raise must_be(what, "finite", losses[~fine].flat[0], LossError)
+        raise must_be(name, "finite", losses[~fine].flat[0], LossError)
     if losses.ndim == 2 and not isinstance(loss, np.ndarray | Family | SwitchedLoss | None):
         steepest = float(np.sqrt(np.square(losses).sum(axis=0)).max())
         if steepest > 1 + TOLERANCE:
-            raise LossError(f"{what} must be 1-Lipschitz, got a gradient of norm {steepest:g}")
+            raise LossError(f"{name} must be 1-Lipschitz, got a gradient of norm {steepest:g}")
 
 
-def check_lipschitz(loss: Family | Switch, radius: float, bound: float = 1.0, *, what: str = "the loss") -> None:
+def check_lipschitz(loss: Family | Switch, radius: float, bound: float = 1.0, *, name: str = "the loss") -> None:
     """Raise ValueError unless `loss` is `bound`-Lipschitz on the ball of this radius around 0."""
     if isinstance(loss, Switch):
-        check_lipschitz(loss.below, radius, bound, what=what)
-        check_lipschitz(loss.above, radius, bound, what=what)
+        check_lipschitz(loss.below, radius, bound, name=name)
+        check_lipschitz(loss.above, radius, bound, name=name)
         return
     constant = loss.lipschitz(radius)
     if constant > bound * (1 + TOLERANCE):
-        raise ValueError(f"{what} must be {bound:g}-Lipschitz on radius {radius:g}, got {constant:g}: {loss}")
+        raise ValueError(f"{name} must be {bound:g}-Lipschitz on radius {radius:g}, got {constant:g}: {loss}")
 
 
 @dataclass(frozen=True)
@@ -373,8 +373,8 @@ class LossSet:
     low: float
     high: float
 
-    def check(self, loss: Floats, what: str) -> None:
-        """Raise ValueError unless the vector `loss` lies in the set; `what` names it in the message."""
+    def check(self, loss: Floats, name: str) -> None:
+        """Raise ValueError unless the vector `loss` lies in the set; `name` names it in the message."""
         if self.name == "l1-ball":
             size, bound = float(np.abs(loss).sum()), "L1 norm at most 1"
         elif self.name in ("l2-ball", "lipschitz"):
@@ -383,13 +383,13 @@ class LossSet:
             violations = loss[~((loss >= self.low - TOLERANCE) & (loss <= self.high + TOLERANCE))]
             if violations.size:
                 raise ValueError(
-                    f"{what} must lie in [{self.low:g}, {self.high:g}] ({self.name}), got {violations[0]:g}"
+                    f"{name} must lie in [{self.low:g}, {self.high:g}] ({self.name}), got {violations[0]:g}"
                 )
             return
         else:
             return
         if not size <= 1 + TOLERANCE:
-            raise ValueError(f"{what} must have {bound} ({self.name}), got norm {size:g}")
+            raise ValueError(f"{name} must have {bound} ({self.name}), got norm {size:g}")
 
     @property
     def bounded(self) -> bool:

@@ -62,17 +62,17 @@ class SparseVector1(OneShot):
         noisy = self.laplace(self.scales[1], data, draws, runs) + column(data)
         return noisy >= threshold, noisy
 
-    def stopped(self, above: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def stopped(self, is_above: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return where `limit` answers above came before, (dim, runs)."""
-        stopped, before = np.empty(above.shape, dtype=np.bool_), np.zeros(above.shape[1], dtype=np.int32)
-        for answers, row in zip(above, stopped, strict=True):
+        stopped, before = np.empty(is_above.shape, dtype=np.bool_), np.zeros(is_above.shape[1], dtype=np.int32)
+        for answers, row in zip(is_above, stopped, strict=True):
             np.greater_equal(before, self.limit, out=row)
             before += answers
         return stopped
 
-    def released(self, numbers: Floats, above: NDArray[np.bool_]) -> Floats:
+    def released(self, numbers: Floats, is_above: NDArray[np.bool_]) -> Floats:
         """Return the numbers of answers above, `BELOW` or `STOPPED` in place of others, (dim, runs)."""
-        kind = np.maximum(~above, self.stopped(above).view(np.uint8) * np.uint8(2))
+        kind = np.maximum(~is_above, self.stopped(is_above).view(np.uint8) * np.uint8(2))
         released: Floats = numbers + np.array([-0.0, NO_ANSWER, STOPPED]).take(kind)  # -0 leaves every number as it is
         return released
 
@@ -141,9 +141,9 @@ class SparseVector5NoQueryNoise(SparseVector1):
         """The scales of the threshold's noise and of a query's."""
         return 2 / self.epsilon, 0.0
 
-    def stopped(self, above: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def stopped(self, is_above: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Never stop."""
-        return np.zeros(above.shape, dtype=np.bool_)
+        return np.zeros(is_above.shape, dtype=np.bool_)
 
 
 class SparseVector6NoLimit(SparseVector5NoQueryNoise):
