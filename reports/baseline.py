@@ -162,7 +162,6 @@ def compare(
 
 
 def _beside(old: ClaimRecord) -> BeforeRecord:
-    """Return what a baseline says of a claim."""
     return {"epsilon_lower": old["epsilon_lower"], "lower": old.get("lower"), "measure": measure(old)}
 
 

@@ -299,7 +299,6 @@ def _of_replay(claim: ClaimRecord) -> Iterator[Contradiction]:
 
 
 def _of_record(record: RunRecord) -> Iterator[Contradiction]:
-    """Yield what does not follow from the claims together."""
     claims = record["claims"]
     yield from _compared(record, {"headline": headline(claims)})
     ledger = record.get("ledger_of_tests") or {}

@@ -211,7 +211,6 @@ def _traits(claim: ClaimRecord) -> dict[str, str]:
 
 
 def _adapts(world: object) -> bool:
-    """Tell whether the losses of a world answer the actions."""
     return isinstance(world, list) and any(isinstance(loss, dict) and loss.get("loss") == "switch" for loss in world)
 
 

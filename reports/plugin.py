@@ -223,7 +223,6 @@ def _left(config: pytest.Config) -> list[str]:
 
 
 def _mistake(node: Node) -> str:
-    """Return what is wrong with a node's markers, or nothing."""
     for marker in node.iter_markers("overclaim"):
         unknown = sorted(marker.kwargs.keys() - MARKED.keys())
         if marker.args or unknown:

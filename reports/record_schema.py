@@ -78,7 +78,6 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _inside(schema: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """Return the schema of a field, or of an element."""
     for part in _parts(schema):
         if field in part.get("properties", ()):
             return dict(part["properties"][field])

@@ -94,7 +94,6 @@ def alphabet_of(learner: Learner, claim: Claim) -> Alphabet:
 
 
 def _convex_alphabet(extreme: ExtremeLosses, arms: int, claim: Claim) -> Alphabet:
-    """Return a learner's extreme losses as an alphabet."""
     flat, (rise, fall) = extreme.flat, extreme.opposed[0]
     rows: list[Choice] = [flat, *(loss for sides in extreme.opposed for loss in sides), *extreme.adaptive]
     patterns: list[Pattern] = [(fall, rise), (rise, fall), (fall, fall), (rise, rise), (flat, flat)]

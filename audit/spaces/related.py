@@ -164,7 +164,6 @@ class Related(Space):
         return self._pair_where_any(base, rng, None, self._record(rng)) if self._fits(base) else None
 
     def _base(self, rng: np.random.Generator) -> object:
-        """Return a data set."""
         return self.bases[int(rng.integers(len(self.bases)))]
 
     def _fits(self, data: object) -> bool:
@@ -230,7 +229,6 @@ class Related(Space):
 
     @property
     def _adds_or_removes(self) -> bool:
-        """Whether one record is there or not."""
         return isinstance(self.relation, Relation) and self.relation.single and self.relation.removes
 
     def _of_relation(
@@ -322,7 +320,6 @@ class Related(Space):
     def _cut(
         self, candidate: Candidate, records: Records, kept_places: Sequence[int], rng: np.random.Generator
     ) -> Candidate | None:
-        """Return the pair with some of its records alone."""
         if candidate.index not in kept_places or len(kept_places) < self.neighbours.fewest:
             return None
         base = records.take(kept_places)
@@ -386,7 +383,6 @@ class Related(Space):
             yield self.beside(left, right)
 
     def _are_near(self, left: object, right: object) -> bool:
-        """Tell whether two inputs are neighbours."""
         if isinstance(self.relation, Relation):
             return self.neighbours.are_near(left, right)
         if not self.neighbours.of_users:
@@ -462,5 +458,4 @@ class Related(Space):
 
 
 def _swapped(candidate: Candidate) -> Candidate:
-    """Return the pair with the worlds exchanged."""
     return replace(candidate, left=candidate.right, right=candidate.left, flipped=not candidate.flipped)

@@ -297,14 +297,12 @@ class SequencePairs(Space):
         return self._with(candidate, replaced, (self._round(rng) for _ in replaced))
 
     def _with(self, candidate: SequenceCandidate, places: Sequence[int], rounds: Iterable[Round]) -> Candidate | None:
-        """Return the pair with other rounds at some places of both worlds."""
         left, right = list(candidate.left), list(candidate.right)
         for t, other in zip(places, rounds, strict=False):
             left[t] = right[t] = self._put(left[t], other)
         return self._case(left, right)
 
     def _cut(self, candidate: SequenceCandidate, other_places: Sequence[int]) -> Candidate | None:
-        """Return the pair with some of its other rounds alone."""
         kept_places = sorted([*other_places, *candidate.places])
         if len(kept_places) < self.fewest:
             return None

@@ -304,7 +304,6 @@ def _plan_file(plan_file: Path | None, *, built_in: bool) -> Path | None:
 
 
 def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, blind_spots: bool) -> Plan:
-    """Return the plan of a file, or the literature's, or the libraries'."""
     from ...audit.plans.plan import libraries_plan, literature, read_plan
 
     make = libraries_plan if libraries else literature

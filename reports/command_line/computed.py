@@ -90,5 +90,4 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
 
 
 def _number(value: float) -> str:
-    """Return an exact value with four decimals."""
     return f"{value:.4f}" if math.isfinite(value) else "infinite"

@@ -38,7 +38,6 @@ def finished(ledger: Ledger, plan: Plan) -> dict[int, Any]:
 
 
 def _wrong(outcome: object, name: str, *, claim: bool) -> str | None:
-    """Return what is wrong with an outcome; None if nothing is."""
     if not claim:
         return _unlike(outcome, name) or _fault({"alpha": 0.5, "claims": [], "regret": [outcome]})
     if not isinstance(outcome, list) or len(outcome) != 2 or (outcome[0] is None) == (outcome[1] is None):

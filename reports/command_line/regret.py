@@ -90,7 +90,6 @@ def regret(
 
 
 def _words(options: Mapping[str, object]) -> list[str]:
-    """Return options that have a value as words of a command."""
     return [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
 
 

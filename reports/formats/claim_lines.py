@@ -57,7 +57,6 @@ def claim_lines(claim: ClaimRecord, *, quiet: bool = False, verbose: bool = Fals
 
 
 def _keyword(match: re.Match[str]) -> str:
-    """Return an option as a keyword of Python."""
     return f"{match[1]}={match[2].strip() if match[2] else 'True'}"
 
 
@@ -131,7 +130,6 @@ def _detectable(claim: ClaimRecord) -> str:
 
 
 def _power_test(claim: ClaimRecord) -> str:
-    """Return every factor that was tried, and whether the claim was falsified there."""
     spot = claim.get("blind_spot")
     if not spot or not spot.get("bounds"):
         return ""
@@ -145,13 +143,11 @@ def _power_test(claim: ClaimRecord) -> str:
 
 
 def _sites(claim: ClaimRecord) -> list[str]:
-    """Return each fault at a single call site, and whether the audit caught it."""
     sites = (claim.get("blind_spot") or {}).get("sites") or ()
     return [f"a {site['kind']} draw at {site['place']}: {('missed', 'caught')[site['caught']]}" for site in sites]
 
 
 def _search(claim: ClaimRecord) -> str:
-    """Return on which inputs a searched target raised or was too slow."""
     searched = claim.get("searched")
     if not searched:
         return ""

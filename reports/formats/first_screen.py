@@ -68,7 +68,6 @@ def needed(claim: Mapping[str, Any]) -> str:
 
 
 def _error_rate(record: LegibleRecord, planned: int) -> str:
-    """Return the chance that the report falsifies any true claim."""
     tests: Mapping[str, Any] = record.get("ledger_of_tests") or {}
     errors = [1 - float(claim.get("confidence") or 1 - record["alpha"]) for claim in record["claims"]]
     bound = min(1.0, sum(errors))
@@ -129,7 +128,6 @@ def assumed(claim: View) -> list[str]:
 
 
 def _since(record: LegibleRecord) -> list[str]:
-    """Return what changed since the baseline."""
     if not record.get("baseline"):
         return ["no earlier audit was given (--baseline)"]
     verbs = {"missing": "dropped"}

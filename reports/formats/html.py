@@ -268,7 +268,6 @@ def statement(claim: ClaimRecord) -> str:
 
 
 def _groups(claims: Sequence[View]) -> list[tuple[str, list[View]]]:
-    """Return the claims by paper, in the order of the record."""
     groups: dict[str, list[View]] = {}
     for claim in claims:
         groups.setdefault(claim["name"].rpartition("/")[0], []).append(claim)
@@ -310,7 +309,6 @@ def _counts(counts: CountsJson, sides: tuple[str, str]) -> View:
 
 
 def _shrunken_bound(claim: ClaimRecord) -> str:
-    """Return what was certified of a shrunk witness, in the measure of the claim."""
     shrunk: Mapping[str, Any] = claim.get("shrunk") or {}
     bound = shrunk.get("lower") if shrunk.get("measure") else shrunk.get("epsilon_lower")
     return "" if bound is None else f"{symbol(claim)} ≥ {at_least(bound, claim=level(claim))}"

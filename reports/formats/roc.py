@@ -61,12 +61,10 @@ def roc(claim: ClaimRecord) -> tuple[str, str, str]:
 
 
 def _at(measure: Measure, bound: float) -> Measure:
-    """Return the measure at the certified level."""
     return measure if math.isclose(bound, measure.level) else measure.at(bound)
 
 
 def _rates(claim: ClaimRecord) -> tuple[float, float] | None:
-    """Return the false-positive and true-positive rates that the evidence names; None where there are none."""
     event = named_world(claim)
     return (
         None

@@ -238,7 +238,6 @@ def power(claim: ClaimRecord) -> str:
 
 
 def _planted(spot: BlindSpotJson) -> str:
-    """Return which planted faults were caught, and which were missed."""
     factor, missed = spot.get("factor"), spot.get("missed")
     caught, other = ([f"all noise / {size:g}"] if size else [] for size in (factor, missed))
     for site in spot.get("sites") or ():
@@ -371,7 +370,6 @@ def needed_runs(claim: ClaimRecord) -> int | None:
 
 
 def _can_falsify(claim: ClaimRecord, runs: int) -> bool:
-    """Return whether a perfect attack can falsify a claim with this many counted runs."""
     from ...audit.statistics import certificates, sequential
 
     measure, alpha = measure_from_json(measure_of(claim)), 1 - claim["confidence"]

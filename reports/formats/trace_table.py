@@ -67,7 +67,6 @@ def _numbers(values: list[float | None]) -> str:
 
 
 def _result(trace: TraceJson) -> str:
-    """Return what a trace comes to, beside its word."""
     measure, leak, upper = trace["measure"], trace["leak"], trace["epsilon_upper"]
     unit, claimed = unit_of(measure), f"; claimed {level_of(measure):.10g}{beside(measure)}"
     if trace["trace_result"] == "NOT TRACED":
@@ -91,7 +90,6 @@ def _result(trace: TraceJson) -> str:
 
 
 def _inputs(trace: TraceJson) -> str:
-    """Return which of several pairs a trace is of."""
     rank = "first" if trace["leak"] else "costliest"
     text = pair_words(trace["pair"], of_data=not trace["of_losses"])
     return f"the {rank} of {trace['tried']:,} pairs: {text}"

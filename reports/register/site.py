@@ -87,7 +87,6 @@ def _write(file: Path, template: str, page: Mapping[str, Any]) -> None:
 
 
 def _row(audit: Audit) -> dict[str, Any]:
-    """Return what the templates show of an audit."""
     claim, record = audit.claim, audit.record
     audited: Mapping[str, Any] = record.get("audited") or {}
     card = shown_claim(claim)
