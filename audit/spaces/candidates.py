@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..play.data import key_of, shown, to_json
 from .drawing import draw
 from .extremes import plain_record
 from .records import records_or_whole
+from .simple_values import DIGITS, with_simpler_values
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -93,6 +95,19 @@ class Space(ABC):
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
 
+    def cheaper(self, than: Candidate, others: Iterable[Candidate | None], *, exact: bool) -> Iterator[Candidate]:
+        """Yield those that there is less to read of, each once: of rounded numbers, others, then of simpler numbers.
+
+        Numbers are other ones only where the domain tells `exact`ly that they fit and the inputs are neighbours still.
+        """
+        numbers = with_simpler_values(than.left, than.right) if exact else ()
+        values = (self.beside(*sides) for sides in numbers)
+        seen, before = set[str](), than.cost
+        for other in chain(islice(values, len(DIGITS)), others, values):
+            if other is not None and other.key not in seen and other.cost < before:
+                seen.add(other.key)
+                yield other
+
 
 def several(make: Callable[[], Candidate | None], count: int) -> list[Candidate]:
     """Return up to so many different pairs."""
@@ -101,15 +116,6 @@ def several(make: Callable[[], Candidate | None], count: int) -> list[Candidate]
         if (candidate := another(make, candidates)) is not None:
             candidates[candidate.key] = candidate
     return list(candidates.values())
-
-
-def cheaper(candidates: Iterable[Candidate | None], than: Candidate) -> Iterator[Candidate]:
-    """Yield those that there is less to read of than of one, each once."""
-    seen, before = set[str](), than.cost
-    for other in candidates:
-        if other is not None and other.key not in seen and other.cost < before:
-            seen.add(other.key)
-            yield other
 
 
 def another(make: Callable[[], Candidate | None], known_keys: Container[str]) -> Candidate | None:

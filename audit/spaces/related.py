@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
 from typing import Any, cast
 
 import numpy as np
@@ -21,13 +20,12 @@ from ...mechanisms.relations import Relation, RelationError
 from ...mechanisms.relations.paths import path_between
 from ...mechanisms.relations.records import UnfitError
 from ..play.data import key_of, shown, to_json
-from .candidates import DATA_SETS, Candidate, Drawn, Space, another, cheaper, several
+from .candidates import DATA_SETS, Candidate, Drawn, Space, another, several
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, all_equal, by_length, corners, extremes, plain_record
 from .mutations import DataStats, Mutator
 from .neighbours import Domain, Neighbours, made_by
 from .records import Records, features_of, records_of, user_of, with_feature
-from .simple_values import DIGITS, with_simpler_values
 
 #: Data sets of equal records, and others, between which decisions are looked for.
 EQUAL_SETS, MIXED_SETS = 8, 4
@@ -371,16 +369,7 @@ class Related(Space):
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
         rng = np.random.default_rng([self.seed, 2])
-        values = self._simpler_values(candidate)
-        rounded = islice(values, len(DIGITS))
-        return cheaper(chain(rounded, self._simpler(candidate, rng), values), candidate)
-
-    def _simpler_values(self, candidate: Candidate) -> Iterator[Candidate | None]:
-        """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""
-        if not self.stats.exact:
-            return
-        for left, right in with_simpler_values(candidate.left, candidate.right):
-            yield self.beside(left, right)
+        return self.cheaper(candidate, self._simpler(candidate, rng), exact=self.stats.exact)
 
     def _are_near(self, left: object, right: object) -> bool:
         if isinstance(self.relation, Relation):

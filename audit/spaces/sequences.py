@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice, repeat
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,12 @@ from ..play.rounds import (
     losses_of,
     shows_nothing,
 )
-from .candidates import DATA_SETS, Candidate, Drawn, Space, another, cheaper, several
+from .candidates import DATA_SETS, Candidate, Drawn, Space, another, several
 from .drawing import check_strategy, draw
 from .extremes import corners, extremes
 from .mutations import DataStats, Mutator
 from .neighbours import Domain, made_by
 from .related import EQUAL_SETS, MIXED_SETS, MUTATED, P_FILLED, Related
-from .simple_values import DIGITS, with_simpler_values
 
 #: Any round in the place of another, in both inputs.
 REPLACE, LOSSES = (RoundRelation(Relation.parse(name)) for name in ("replace", "replace-losses"))
@@ -351,14 +350,7 @@ class SequencePairs(Space):
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
-        of_sequences = _own(candidate)
-        values = self._simpler_values(of_sequences)
-        return cheaper(chain(islice(values, len(DIGITS)), self._simpler(of_sequences), values), candidate)
-
-    def _simpler_values(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
-        """Yield the pair with simpler numbers, where the domain tells that they fit and they are neighbours still."""
-        for left, right in with_simpler_values(candidate.left, candidate.right) if self.stats.exact else ():
-            yield self.beside(left, right)
+        return self.cheaper(candidate, self._simpler(_own(candidate)), exact=self.stats.exact)
 
     def _simpler(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
         places = candidate.places
