@@ -46,7 +46,7 @@ CREATE TABLE claims (run TEXT, claim INTEGER, outcome TEXT NOT NULL, PRIMARY KEY
 _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_MISMATCH)
 
 
-def versions(plan: Plan) -> str:
+def versions() -> str:
     """Return what the draws of a block depend on besides the plan."""
     return f"{packages()}, code {own_code()}"
 
@@ -120,7 +120,7 @@ class Ledger:
             If there is an unfinished run and `resume` is false, if it is of another plan or version, or if the file
             cannot be read or written.
         """
-        entries = {"schema": SCHEMA, "plan": fingerprint(plan), "versions": versions(plan)}
+        entries = {"schema": SCHEMA, "plan": fingerprint(plan), "versions": versions()}
         entries["environment"] = json.dumps(environment(), sort_keys=True)
         key = hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()[:16]
         ledger = cls(folder / NAME, key)

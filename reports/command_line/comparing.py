@@ -72,7 +72,7 @@ class Gate:
         past = History.beside(file).changes
         files = {name: name for read in (files_of(base), *(change.read for change in past)) for name in read}
         files |= {named_from_here(path): str(path) for task in plan.tasks for path in named_files(task)}
-        hashes, of_code = hashes_now(files), digest_of(versions(plan))
+        hashes, of_code = hashes_now(files), digest_of(versions())
         digests = (c.change for c in past if c.change.endswith(of_code) and c.read.items() <= hashes.items())
         change = next(digests, f"{digest_of(hashes)}{of_code}")
         return cls(file, base, digest_of([[claim["question"], claim["accepted"]] for claim in base["claims"]]), change)
