@@ -64,6 +64,17 @@ def test_the_site_has_no_fault_that_its_authors_do_not_know():
     assert "| diffprivlib/Laplace | replace |" in shown
 
 
+def test_no_page_of_the_site_names_a_target_whose_fault_is_not_disclosed():
+    pages = {file.name: file.read_text(encoding="utf-8") for file in page.PAGE.parent.glob("*.md")}
+    pages[page.PAGE.name] = page.published(pages[page.PAGE.name])
+    hidden = [entry.name for entry in library_entries().values() if entry.finding and not entry.finding.disclosed]
+    assert hidden
+    for name, text in pages.items():
+        targets = {word.strip("`,.;:") for word in text.split()}
+        assert not targets.intersection(hidden), name
+        assert "libraries_evidence" not in text, name  # it has them all, and is in the repository
+
+
 def test_a_register_leaves_out_a_fault_that_is_not_disclosed(record, tmp_path):
     file, site = tmp_path / "record.json", tmp_path / "site"
     falsified = next(claim for claim in record["claims"] if claim["verdict"] == "FALSIFIED")
