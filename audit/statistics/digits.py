@@ -55,9 +55,10 @@ def exactly(number: float) -> str:
 
 
 def confidence_text(confidence: float) -> str:
-    """Return a confidence with as many digits as tell it from certainty, rounded down."""
+    """Return a confidence in per cent, rounded down, with as many digits as tell it from certainty."""
     digits = 2 - math.floor(math.log10(max(1 - confidence, 1e-17)))
-    return at_least(confidence, f".{min(max(4, digits), 17)}g") if digits <= 12 else repr(confidence)
+    text = at_least(confidence, f".{min(max(4, digits), 17)}g") if digits <= 12 else repr(confidence)
+    return f"{(100 * Decimal(text)).normalize():f}%"
 
 
 def _directed(bound: float | None, digits: str, rounding: str) -> str:

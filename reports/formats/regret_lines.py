@@ -8,10 +8,9 @@ import click
 
 from ...audit.regret.growth import DOUBLINGS
 from ...audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS, VIOLATED, growth_words, promised_growth, regret_verdict
-from ...audit.statistics.digits import at_least, within
+from ...audit.statistics.digits import at_least, confidence_text, within
 from ..sanitise import visible, visible_line
 from .layout import COMMAND, Row, details, labelled
-from .sentences import confidence_percent
 from .terminal import colour, number
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def _mean(audit: RegretJson) -> str:
     """Return the mean regret with its interval, and the bound that it is held against."""
     rounds, (low, high) = audit["rounds"] or 0, audit["interval"] or (None, None)
     low_high = within(low, high, ".3g")
-    confidence = confidence_percent(audit["confidence"])
+    confidence = confidence_text(audit["confidence"])
     text = f"mean regret {audit['mean_regret']:.3g} in {rounds:,} round{'s' * (rounds != 1)}"
     text += f" ({confidence} interval {' to '.join(low_high)})"
     text += f"; bound {number(audit['bound'])}" if audit.get("bound") is not None else ""

@@ -51,12 +51,7 @@ SAMPLING = " (within sampling error)"
 
 def confidence_words(confidence: float) -> str:
     """Return a confidence in per cent, rounded down, with as many digits as tell it from certainty."""
-    return f"{confidence_percent(confidence)} confidence"
-
-
-def confidence_percent(confidence: float) -> str:
-    """Return a confidence in per cent, rounded down."""
-    return f"{100 * float(confidence_text(confidence)):.10g}%"
+    return f"{confidence_text(confidence)} confidence"
 
 
 def answer(claim: ClaimRecord) -> str:
@@ -295,7 +290,7 @@ def _meaning(claim: ClaimRecord) -> str:
     verdict, reason = verdict_of(claim), reason_of(claim)
     before = claim.get("baseline")
     if verdict == "SURVIVED" and isinstance(before, dict) and before.get("exceeded"):
-        confidence, extra_runs = confidence_percent(claim["confidence"]), before.get("more_runs") or 0
+        confidence, extra_runs = confidence_text(claim["confidence"]), before.get("more_runs") or 0
         end = "did not" if before.get("decision") == "passed" else "leave it in doubt: the next changes decide"
         return f"one audit at {confidence} exceeded the claim; {extra_runs:,} more runs {end}"
     if verdict == "SURVIVED":

@@ -28,7 +28,7 @@ def test_one_run_falsifies_what_its_scores_refute_and_no_more():
     true = audit_scores(GAUSSIAN, claim=Claim(epsilon=false.lower + 0.01), **ONE_RUN)
     assert true.verdict is Verdict.SURVIVED
     assert true.canaries.p_value > 0.01
-    assert str(true).endswith("(0.99 confidence, 2,000 canaries in one training)")
+    assert str(true).endswith("(99% confidence, 2,000 canaries in one training)")
 
 
 def test_roc_has_the_rates_of_canaries_above_each_threshold():

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -36,6 +37,17 @@ def test_each_claim_has_a_page_and_badges_and_the_index_links_it(record, record_
         picture = ET.parse(page / "badge.svg").getroot()
         assert picture.attrib["aria-label"] == f"{badge['label']}, {badge['message']}"
         assert badge["message"] in (page / "index.html").read_text(encoding="utf-8")
+
+
+def test_every_link_of_a_page_leads_to_a_file_and_no_heading_is_skipped(record_file, tmp_path):
+    register(record_file, out=tmp_path / "site")
+    for page in (tmp_path / "site").rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        links = re.findall(r'(?:href|src)="([^"#:]+)"', text)
+        assert links
+        assert all((page.parent / link).is_file() for link in links)
+        levels = [int(level) for level in re.findall(r"<h(\d)", text)]
+        assert all(level <= before + 1 for before, level in zip([0, *levels], levels, strict=False)), page
 
 
 def test_names_of_others_stay_text_and_lead_out_of_no_folder(hostile, tmp_path):

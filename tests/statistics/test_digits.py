@@ -39,7 +39,7 @@ def test_examples(bound: float | None, digits: str, least: str, most: str) -> No
 
 @pytest.mark.parametrize(
     ("confidence", "text"),
-    [(0.95, "0.95"), (1 - 1e-5, "0.99999"), (1 - 1e-9, "0.999999999"), (1 - 1e-15, "0.999999999999999")],
+    [(0.95, "95%"), (1 - 1e-5, "99.999%"), (1 - 1e-9, "99.9999999%"), (1 - 1e-15, "99.9999999999999%")],
 )
 def test_no_confidence_is_certainty(confidence: float, text: str) -> None:
     assert confidence_text(confidence) == text
