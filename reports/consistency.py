@@ -23,7 +23,6 @@ from ..audit.statistics import certificates, sequential
 from ..audit.statistics.bounds.power import detectable_epsilon
 from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.statistics.canary_scores import CanaryScores, coins_of
-from ..audit.statistics.canary_words import METHOD
 from ..audit.statistics.digits import exceeds
 from ..audit.statistics.events import NO_EVENT, UNUSED, Certificate, Counts, Event
 from ..audit.statistics.graded_bets import GRADES
@@ -34,7 +33,7 @@ from ..audit.verdicts.verdict import Result, too_few
 from ..errors import hinted
 from ..mechanisms.claim import Claim
 from ..mechanisms.measures.stated import measure_from_json
-from .extras import translated
+from .extras import UNCOUNTED, translated
 from .headline import headline
 from .reading import by_holm, exact_level, is_exceeded, lower, measure_of
 from .record import counted, promised
@@ -122,12 +121,11 @@ def _rebuilt(claim: ClaimRecord, measure: Measure) -> tuple[Result | None, list[
 def _decided(result: Result) -> dict[str, Any]:
     """Return what a record has of a result that its counts decide, by the functions that wrote it."""
     certificate = result.certificate
-    without = certificate.method in ("anytime", METHOD)
     return {
         **promised(result),
         "counts": counted(result)["counts"],
         "runs": result.runs,
-        "two_interval_bound": None if without else certificate.two_interval_bound,
+        "two_interval_bound": None if certificate.method in UNCOUNTED else certificate.two_interval_bound,
         "translation": translated(result),
         "p_value": p_value_of(result),
         "detectable_epsilon": finite(result.detectable_epsilon),

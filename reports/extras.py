@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: How far beyond an audit's seed that of another relation is.
 SEED_SHIFT = 3_000_000
+#: Methods whose event is not counted in a number of runs that was fixed before.
+UNCOUNTED = ("anytime", METHOD)
 #: Where nothing is known to be exact.
 NO_LEVELS: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}
 Extra = TypeVar("Extra")
@@ -184,7 +186,7 @@ def translated(result: Result) -> TranslationJson | None:
     The intervals are of one event and a number of runs that were fixed before: an early stop has neither.
     """
     certificate = result.certificate
-    if certificate.method in ("anytime", METHOD):
+    if certificate.method in UNCOUNTED:
         return None
     from ..audit.statistics.certificates import translation
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..audit.play.pairs import Pair
 from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
-from ..audit.statistics.canary_words import METHOD as SCORES
 from ..errors import hinted, must_be_one_of
 from ..mechanisms.relations.relation import neighbours_words
 from .extras import Extras, translated
@@ -19,16 +18,13 @@ from .formats.drawing import available, standalone
 from .formats.roc import TITLE as ROC
 from .formats.roc import roc
 from .reading import legible_claim
-from .record import attack_facts, counted, promised, rounded
+from .record import result_fields, rounded
 from .sanitise import finite
-from .score_record import p_value_of
 
 if TYPE_CHECKING:
     from ..audit.record_types import ClaimRecord, EvidenceJson, TradeoffJson
     from ..audit.verdicts.verdict import Result
 
-#: Methods that have no bound of two intervals.
-UNCOUNTED = ("anytime", SCORES)
 #: The plots of a result.
 Kind = Literal["ruler", "roc", "tradeoff"]
 
@@ -83,7 +79,7 @@ def _drawn(title: str, painted: Callable[[], tuple[str, str, str]]) -> Plot:
 
 def record_of(result: Result) -> ClaimRecord:
     """Return the record of a claim, as far as its result alone tells it: no target, no replay, no traces."""
-    claim, pair, certificate, canaries = result.claim, result.pair, result.certificate, result.canaries
+    claim, pair, canaries = result.claim, result.pair, result.canaries
     extras = Extras(list(result.missing))
     of_learner = isinstance(pair, Pair)
     record: ClaimRecord = {
@@ -94,27 +90,9 @@ def record_of(result: Result) -> ClaimRecord:
         "losses": claim.losses if of_learner else "",
         "rounds": pair.rounds if isinstance(pair, Pair) else None,
         "mechanism": not of_learner,
-        **promised(result),
-        "verdict": result.verdict.value,
-        "reason": result.reason,
-        "method": certificate.method,
-        **attack_facts(result),
-        "confidence": rounded(result.confidence),
-        "p_value": p_value_of(result),
-        "runs": result.runs,
-        "pilot_runs": result.pilot,
-        "detectable_epsilon": finite(result.detectable_epsilon),
-        "blind_spot": None if result.blind_spot is None else result.blind_spot.to_json(),
-        "required_power": result.power,
-        **({} if result.rare is None else {"rare": result.rare.to_json()}),
-        "untested": result.untested,
-        **counted(result),
-        "event_in_words": result.event_in_words or None,
-        "two_interval_bound": None if certificate.method in UNCOUNTED else certificate.two_interval_bound,
+        **result_fields(result),
         "translation": extras.written("event in all measures", lambda: translated(result)),
         "exact_level": None if result.exact is None else finite(result.exact),
-        "pair": pair.to_json(),
-        "seed": result.seed,
     }
     if canaries is not None:
         record |= {"design": canaries.design, "scores": canaries.to_json()}

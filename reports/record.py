@@ -31,7 +31,7 @@ from ..audit.record_types import (
 from ..audit.verdicts.verdict import Result, Verdict
 from ..errors import hinted
 from ..mechanisms.relations.relation import neighbours_words
-from .extras import Extras, facts_of, figures_of, traces_of, weaker_relation
+from .extras import UNCOUNTED, Extras, facts_of, figures_of, traces_of, weaker_relation
 from .identity import parameter, question_of
 from .sanitise import finite, json_text
 from .score_record import of_scores, p_value_of
@@ -52,8 +52,7 @@ def claim_record(
     No choice behind it hangs on the last bits of a float, unless it is `platform_dependent`: then the floating-point
     arithmetic of the machine is what was attacked.
     """
-    task, certificate = prepared.task, result.certificate
-    extras = Extras(list(result.missing))
+    task, extras = prepared.task, Extras(list(result.missing))
     traced, figured = (flag and result.canaries is None for flag in (with_trace, with_evidence))
     traces = (extras.written("trace", lambda: traces_of(prepared, result)) or {}) if traced else {}
     promise = promised(result)
@@ -63,33 +62,21 @@ def claim_record(
     exact, exact_fields = facts_of(prepared, result, extras, figures=figured)
     record: ClaimRecord = {
         **game_of(prepared, result),
-        **promise,
+        **result_fields(result),
         **exact_fields,
-        "verdict": result.verdict.value,
-        "reason": result.reason,
         "expected": cast(Expected, task.expected),
-        "method": certificate.method,
-        **attack_facts(result),
-        "confidence": rounded(result.confidence),
-        "p_value": p_value_of(result),
         **asked(task),
         "engine": "numpy",
-        "runs": result.runs,
         "budget": task.budget.runs,
-        "pilot_runs": result.pilot,
         "platform_dependent": task.bits,
-        **power_of(task, result),
-        **counted(result),
-        "pair": result.pair.to_json(),
+        "untested_allowed": task.untested == ALLOWED,
         **of_inputs(prepared, result),
-        "two_interval_bound": None if certificate.method == "anytime" else certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
         "source": prepared.claim.source,
         **standing_of(prepared),
         "where": source_place(prepared.target),
         "published": is_published(prepared),
         "note": task.note or note_of(prepared, result),
-        "seed": result.seed,
         "replay": task.command(),
         **traces,
         **of_scores(prepared, result),
@@ -124,15 +111,29 @@ def is_published(prepared: Prepared) -> bool:
     return prepared.case.standing in PUBLISHED
 
 
-def power_of(task: Task, result: Result) -> ClaimRecord:
-    """Return what the audit could have detected, and whether it may have detected nothing."""
+def result_fields(result: Result) -> ClaimRecord:
+    """Return what a result tells by itself: its verdict and power, the attack, and the event with its counts."""
+    certificate = result.certificate
     return {
+        **promised(result),
+        "verdict": result.verdict.value,
+        "reason": result.reason,
+        "method": certificate.method,
+        **attack_facts(result),
+        "confidence": rounded(result.confidence),
+        "p_value": p_value_of(result),
+        "runs": result.runs,
+        "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
-        "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
+        "blind_spot": None if result.blind_spot is None else result.blind_spot.to_json(),
         "required_power": result.power,
         **({} if result.rare is None else {"rare": result.rare.to_json()}),
         "untested": result.untested,
-        "untested_allowed": task.untested == ALLOWED,
+        **counted(result),
+        "event_in_words": result.event_in_words or None,
+        "two_interval_bound": None if certificate.method in UNCOUNTED else certificate.two_interval_bound,
+        "pair": result.pair.to_json(),
+        "seed": result.seed,
     }
 
 
@@ -163,7 +164,6 @@ def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
         "searched": None if result.searched is None else result.searched.facts(),
         "replayable": not task.os_random,
         "outputs_digest": result.outputs_digest,
-        "event_in_words": result.event_in_words or None,
         "noise_set_by": [*prepared.noise_set_by],
         "unread_bits": prepared.is_mechanism and result.floats and not task.bits,
     }

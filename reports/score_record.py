@@ -29,7 +29,6 @@ def of_scores(prepared: Prepared, result: Result) -> ClaimRecord:
         "budget": result.runs,
         "frozen": {"kind": "none", "reason": NOT_FROZEN if task.of_scores else NOT_TRAINED_AGAIN},
         **({"where": {"file": named_from_here(Path(file)), "line": 1}} if file is not None else {}),
-        "two_interval_bound": None,
     }
 
 
