@@ -25,7 +25,9 @@ TUTORIALS = {"tutorial-opendp.md": "visits", "tutorial-diffprivlib.md": "scale",
 LONG = ("tutorial.md", "mechanisms.md", "findings.md", "inputs.md", "foreign.md")
 #: Entries of a release that a user reads: details are in the commits. A merge that keeps both sides brings back more.
 MOST_CHANGES = 40
-TIERS = {**dict.fromkeys(LONG, pytest.mark.slow), **dict.fromkeys(TUTORIALS, pytest.mark.nightly)}
+#: It installs a package.
+INSTALLING = "tutorial-pypi.md"
+TIERS = {**dict.fromkeys(LONG, pytest.mark.slow), **dict.fromkeys((*TUTORIALS, INSTALLING), pytest.mark.nightly)}
 
 
 @pytest.fixture(scope="module")
