@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ def led_pairs(audit: Any, space: PairSpace, standard: Sequence[Pair]) -> list[Pa
     if not plays_run_by_run(learner) or not vectors or space.rounds < 2:
         return []
     game = Game(learner.arms, space.rounds, claim.losses, 1.0, contexts=False, publication=claim.view.last)
-    levels = [np.asarray(row).tolist() for row in _rows(space)]
+    rows = [*space.alphabet.rows, *chain.from_iterable(space.alphabet.single_entries)]
+    levels = [np.asarray(row).tolist() for row in rows]
     sequences = SequencePairs(
         lambda data: _fits(game, data),
         game,
@@ -104,12 +106,6 @@ class _Cache:
         """Return the share of decisions that differ between both sides."""
         sides = as_sequence(pair.left), as_sequence(pair.right)
         return share_decided_otherwise(self.answer, Candidate(*sides)) or 0.0
-
-
-def _rows(space: PairSpace) -> list[Any]:
-    """Return the extreme losses of a round, and one arm's alone."""
-    single_entries = [row for sides in space.alphabet.single_entries for row in sides]
-    return [*space.alphabet.rows, *single_entries]
 
 
 def _fits(game: Game, data: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from ...errors import about, hinted
 from ...learners.protocol import LearnerError
@@ -56,8 +56,7 @@ class OneSided:
 
     def to_json(self) -> OneSidedJson:
         """Return the record's form."""
-        fields: Any = {**asdict(self), "left": to_json(self.left), "right": to_json(self.right)}
-        return fields  # type: ignore[no-any-return]
+        return cast(OneSidedJson, {**asdict(self), "left": to_json(self.left), "right": to_json(self.right)})
 
     @classmethod
     def of_json(cls, data: OneSidedJson | None) -> OneSided | None:

@@ -58,14 +58,11 @@ def _shorter(pair: Pair) -> Iterator[Sequence[World]]:
                 array[pair.t0] = np.sign(array[pair.t0, arm]) * np.eye(pair.arms)[arm] + 0.0  # no -0
             yield arrays
     else:
-        yield [[_renumbered(loss, _without_offset) for loss in world] for world in _lists(pair)]
+        yield [[_renumbered(loss, _without_offset) for loss in world] for world in (pair.left, pair.right)]
     for digits in _DIGITS:
         for truncates in (False, True):
-            yield [[_renumbered(loss, partial(_short, digits, truncates)) for loss in world] for world in _lists(pair)]
-
-
-def _lists(pair: Pair) -> tuple[list[Loss | Adaptive], list[Loss | Adaptive]]:
-    return list(pair.left), list(pair.right)
+            change = partial(_short, digits, truncates)
+            yield [[_renumbered(loss, change) for loss in world] for world in (pair.left, pair.right)]
 
 
 def _renumbered(loss: Loss | Adaptive, change: Callable[[str, float], float]) -> Loss | Adaptive:
@@ -130,7 +127,7 @@ def nothing(pair: Pair) -> Loss:
 def cost(pair: Pair) -> tuple[int, int, float]:
     """Return how much there is to read: losses that are not 0, distinct ones, and the digits of their numbers."""
     if pair.arms is None:
-        worlds = _lists(pair)
+        worlds = pair.left, pair.right
         zero, distinct = nothing(pair), {str(loss): loss for world in worlds for loss in world}
         numbers: list[float] = []
 
