@@ -95,6 +95,17 @@ class Specimen:
         return self.inputs or patterns(self.dimension, differ=self.differ)
 
     @property
+    def difference(self) -> str:
+        """In what neighbouring inputs differ, in words."""
+        if self.inputs:
+            return "one number is replaced"
+        return f"{'each' if self.differ == 'all' else 'one'} number changes by at most 1"
+
+    def is_audited_on(self, left: object, right: object) -> bool:
+        """Tell whether two inputs are a pair of its own."""
+        return any([left, right] == [list(side) for side in pair] for pair in self.pairs)
+
+    @property
     def expected(self) -> str:
         """The expected verdict of an audit of the claim, with its bits where only they show the fault."""
         return "falsified" if self.fault else "survived"

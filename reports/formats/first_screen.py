@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from ...audit.plans.catalogues import mechanisms
 from ...audit.record_types import ClaimRecord, LegibleRecord, Said
 from ...audit.statistics.digits import at_most
 from ...audit.statistics.measure_words import claimed_words
@@ -115,7 +116,11 @@ def relation_text(claim: Mapping[str, Any]) -> str:
         return "one canary is in the training data, or not"
     if text := relation_words(record):
         return text.partition(": ")[2] or text
-    return "the two inputs that are given" if is_mechanism(record) else "one round’s loss is replaced"
+    if not is_mechanism(record):
+        return "one round’s loss is replaced"
+    specimen, pair = mechanisms().get(record["name"]), record.get("pair") or {}
+    is_ours = specimen and specimen.is_audited_on(pair.get("left"), pair.get("right"))
+    return specimen.difference if specimen and is_ours else "the two inputs that are given"
 
 
 def assumed(claim: View) -> list[str]:

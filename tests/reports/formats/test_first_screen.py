@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from overclaim.reports.formats.first_screen import _error_rate
+from overclaim.reports.formats.first_screen import _error_rate, relation_text
 from overclaim.reports.formats.html import render, view
 from overclaim.reports.formats.run_lines import _ending
 
@@ -87,6 +87,27 @@ def test_the_chance_is_of_privacy_claims_where_regret_is_audited_too():
     assert "at most 1% that this run falsifies any true privacy claim" in "".join(
         _ending({**RECORD, "regret": [row], "ledger_of_tests": holm}, "")
     )
+
+
+@pytest.mark.parametrize(("confidence", "differs"), [(0.99, True), (0.999, False)])
+def test_a_page_with_two_error_rates_says_why_they_differ(confidence, differs):
+    claims = [{**row, "confidence": confidence} for row in RECORD["claims"]]
+    page = render({**copy.deepcopy(RECORD), "claims": claims})
+    why = "every bound counts here, and in the 1% above falsifications alone"
+    assert page.count(why) == (2 if differs else 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "text"),
+    [
+        ("mechanisms/laplace", [0], "one number changes by at most 1"),
+        ("mechanisms/laplace", [7], "the two inputs that are given"),
+        ("noisy.py:count", [0], "the two inputs that are given"),
+    ],
+)
+def test_a_relation_is_in_words_where_the_pair_is_ours(name, right, text):
+    claim = {"name": name, "scores": None, "mechanism": True, "pair": {"left": [1], "right": right}}
+    assert relation_text(claim) == text
 
 
 def test_each_question_has_its_answer():
