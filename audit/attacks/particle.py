@@ -160,10 +160,10 @@ class ParticleRatio(LawAttack):
             best, losses = longer, held_out
         return best
 
-    def _with(self, **changed: Any) -> ParticleRatio:
+    def _with(self, **changes: Any) -> ParticleRatio:
         """Return a filter as this one but for what is changed."""
-        mine = {name: getattr(self, name) for name in ("particles", "nodes", "lag", "begin")}
-        return ParticleRatio(self.learner, self.pair, **{**mine, **changed})
+        fields = {name: getattr(self, name) for name in ("particles", "nodes", "lag", "begin")}
+        return ParticleRatio(self.learner, self.pair, **{**fields, **changes})
 
     def _played_freely(self) -> tuple[tuple[Actions, Floats], object]:
         """Return arms and noisy losses before the filter begins, (begin, paths), and the states after them."""
@@ -241,8 +241,8 @@ class ParticleRatio(LawAttack):
         source = ancestors.reshape(poor.size, -1) - paths * np.arange(poor.size)[:, None]
         lane = np.broadcast_to(np.arange(m), (runs, m)).copy()
         lane[poor] = (source[:, :, None] * before + np.arange(after) % before).reshape(poor.size, m)
-        each = np.repeat(np.take_along_axis(path[poor], source, axis=1), after, axis=1)
-        weight[poor] = np.take_along_axis(weight[poor], lane[poor], axis=1) / each
+        shares = np.repeat(np.take_along_axis(path[poor], source, axis=1), after, axis=1)
+        weight[poor] = np.take_along_axis(weight[poor], lane[poor], axis=1) / shares
         return select(state, (lane + m * np.arange(runs)[:, None]).ravel()), weight
 
 

@@ -51,7 +51,7 @@ class _Wording:
     """A statement about one part of an output, and in how many runs it agrees with the event."""
 
     text: str
-    words: int  # of two that agree as often the simpler one is shown
+    length: int  # of two that agree as often the simpler one is shown
     agrees: int
 
 
@@ -182,28 +182,28 @@ def value_of_part(part: object) -> str:
     return str(part) if isinstance(part, int | np.integer | np.bool_) else kind_of_part(part)
 
 
-def _best(columns: Mapping[str, Part], named: Labels) -> _Wording | None:
-    """Return the statement about one part that agrees with `named` most often, the simplest of these."""
-    statements = (statement for name, column in columns.items() for statement in _statements(name, column, named))
+def _best(columns: Mapping[str, Part], event: Labels) -> _Wording | None:
+    """Return the statement about one part that agrees with `event` most often, the simplest of these."""
+    statements = (statement for name, column in columns.items() for statement in _statements(name, column, event))
     short = (statement for statement in statements if len(statement.text) <= MOST_LETTERS)
-    return max(short, key=lambda statement: (statement.agrees, -statement.words), default=None)
+    return max(short, key=lambda statement: (statement.agrees, -statement.length), default=None)
 
 
-def _statements(name: str, column: Part, named: Labels) -> Iterator[_Wording]:
+def _statements(name: str, column: Part, event: Labels) -> Iterator[_Wording]:
     if isinstance(column, np.ndarray):
         kind = column.dtype.kind
         if kind in "iu" and (column.min() < -MAX_INTEGER or column.max() > MAX_INTEGER):
             column = column.astype(object)
         missing = np.isnan(column) if kind == "f" else np.zeros(column.size, dtype=np.bool_)
-        yield from _about_nan(name, missing, named)
-        yield from _about_numbers(name, column, missing, named, integral=kind in "biu")
+        yield from _about_nan(name, missing, event)
+        yield from _about_numbers(name, column, missing, event, integral=kind in "biu")
         return
     present = np.array([value is not ... for value in column])
     if column[int(present.argmax())] is _PRESENT:  # some run has the part, else it would have no column
-        yield from _about_marks(f"{name} is present", f"{name} is not present", present, named)
+        yield from _about_marks(f"{name} is present", f"{name} is not present", present, event)
         return
     if not present.all():
-        yield from _about_marks(f"{name} is there", f"{name} is not there", present, named)
+        yield from _about_marks(f"{name} is there", f"{name} is not there", present, event)
     numeric = np.array([isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in column])
     if numeric.any():
         pairs = zip(column, numeric, strict=True)
@@ -214,37 +214,37 @@ def _statements(name: str, column: Part, named: Labels) -> Iterator[_Wording]:
         integral = all(
             isinstance(v, int) and abs(v) < _MAX_FLOAT for v, ok in zip(read_numbers, numeric, strict=True) if ok
         )
-        yield from _about_nan(name, missing & numeric, named)
-        yield from _about_numbers(name, numbers, missing, named, integral=integral)
+        yield from _about_nan(name, missing & numeric, event)
+        yield from _about_numbers(name, numbers, missing, event, integral=integral)
     texts = [None if ok or value is ... else _quoted(value) for value, ok in zip(column, numeric, strict=True)]
-    yield from _about_categories(name, texts, named)
+    yield from _about_categories(name, texts, event)
 
 
-def _about_marks(yes: str, no: str, marks: Labels, named: Labels) -> Iterator[_Wording]:
-    agrees = int((marks == named).sum())
+def _about_marks(yes: str, no: str, marks: Labels, event: Labels) -> Iterator[_Wording]:
+    agrees = int((marks == event).sum())
     yield _Wording(yes, 1, agrees)
     yield _Wording(no, 1, marks.size - agrees)
 
 
-def _about_nan(name: str, marks: Labels, named: Labels) -> Iterator[_Wording]:
+def _about_nan(name: str, marks: Labels, event: Labels) -> Iterator[_Wording]:
     if marks.any():
-        yield from _about_marks(f"{name} is nan", f"{name} is not nan", marks, named)
+        yield from _about_marks(f"{name} is nan", f"{name} is not nan", marks, event)
 
 
-def _about_categories(name: str, texts: Sequence[str | None], named: Labels) -> Iterator[_Wording]:
+def _about_categories(name: str, texts: Sequence[str | None], event: Labels) -> Iterator[_Wording]:
     """Yield that a part is one of few categories: those that are more often where the event says it."""
     weights: dict[str, int] = {}
-    for text, is_named in zip(texts, named.tolist(), strict=True):
+    for text, is_named in zip(texts, event.tolist(), strict=True):
         if text is not None:
             weights[text] = weights.get(text, 0) + (1 if is_named else -1)
     categories = [text for text, weight in weights.items() if weight > 0]
     if 0 < len(categories) <= MOST_NAMED:
-        agrees = int((~named).sum()) + sum(weights[text] for text in categories)
+        agrees = int((~event).sum()) + sum(weights[text] for text in categories)
         yield _Wording(f"{name} is {' or '.join(sorted(categories))}", len(categories), agrees)
 
 
 def _about_numbers(
-    name: str, numbers: NDArray[Any], missing: Labels, named: Labels, *, integral: bool
+    name: str, numbers: NDArray[Any], missing: Labels, event: Labels, *, integral: bool
 ) -> Iterator[_Wording]:
     """Yield the range of a part that agrees with the event most often, and the best range that it is outside of.
 
@@ -253,13 +253,13 @@ def _about_numbers(
     values, places = np.unique(numbers[~missing], return_inverse=True)
     if values.size < 2:
         return
-    weights: Floats = np.bincount(places, np.where(named[~missing], 1.0, -1.0), minlength=values.size).astype(float)
+    weights: Floats = np.bincount(places, np.where(event[~missing], 1.0, -1.0), minlength=values.size).astype(float)
     for sign, is_outside in ((1.0, False), (-1.0, True)):
         start, end, gain = _heaviest(sign * weights)
         if start > 0 or end < values.size - 1:
             # A run without a number is neither within a range nor outside of it, but it is not a certain number.
-            true_of_others = named if is_outside and _is_one(values, start, end, integral=integral) else ~named
-            side = named if is_outside else ~named
+            true_of_others = event if is_outside and _is_one(values, start, end, integral=integral) else ~event
+            side = event if is_outside else ~event
             agrees = (side & ~missing).sum() + (true_of_others & missing).sum() + gain
             yield _Wording(*_range(name, values, start, end, integral=integral, is_outside=is_outside), int(agrees))
 

@@ -150,8 +150,8 @@ class InOtherPython:
     ) -> list[object]:
         planted = None
         if fault is not None:
-            kept = (fault.places is not None, fault.weights is not None)
-            planted = [fault.factor, fault.kind, fault.site, *kept]
+            collects = (fault.places is not None, fault.weights is not None)
+            planted = [fault.factor, fault.kind, fault.site, *collects]
         try:
             sides = [worker.encode(data) for data in inputs]
         except TypeError as error:
@@ -166,9 +166,9 @@ class InOtherPython:
             raise self._error(answer["raised"], f" on {_input_of(inputs, left, answer['run'])}")
         rng.bit_generator.state = worker.decode(answer["rng"])
         if fault is not None:
-            for own, theirs in zip((fault.places, fault.weights), answer["fault"], strict=True):
-                if own is not None:
-                    own.extend(theirs)
+            for collected, values in zip((fault.places, fault.weights), answer["fault"], strict=True):
+                if collected is not None:
+                    collected.extend(values)
         return [worker.decode(output) for output in answer["outputs"]]
 
     def _process(self) -> _Process:
@@ -254,10 +254,10 @@ def mechanism_of(target: str, python: str, settings: Mapping[str, object], **opt
         If the target cannot be loaded there.
     """
     try:
-        written = json.dumps({name: worker.encode(value) for name, value in settings.items()})
+        arguments = json.dumps({name: worker.encode(value) for name, value in settings.items()})
     except TypeError as error:
         raise about("set", ValueError(f"a setting cannot go there: {error}")) from None
-    return InOtherPython(python, target, written, **options)
+    return InOtherPython(python, target, arguments, **options)
 
 
 @atexit.register

@@ -40,16 +40,16 @@ def beside(left: Any, right: Any, max_letters: int = MAX_LETTERS) -> tuple[str, 
         return cut_beside(*texts, max_letters)
     before = _alike(*exact)
     after = _alike(*(list(reversed(side[before:])) for side in exact))
-    for counted in (False, True):
-        lines = [_line(side, own, before, after, counted) for side, own in zip(sides, records, strict=True)]
+    for summed in (False, True):
+        lines = [_line(side, rows, before, after, summed) for side, rows in zip(sides, records, strict=True)]
         if max(map(len, lines)) <= max_letters:
             return lines[0], lines[1]
     if len(exact[0]) == len(exact[1]) == before + 1 + after:  # one long record differs: its parts
-        own = [side.records[before] for side in sides]
-        whole = [shown(record, digits) for record in own]
-        room = max_letters - max(len(line) - len(text) for line, text in zip(lines, whole, strict=True))
-        parts = beside(own[0], own[1], max(room, BEFORE))
-        lines = [line.replace(text, part, 1) for line, text, part in zip(lines, whole, parts, strict=True)]
+        pair = [side.records[before] for side in sides]
+        full = [shown(record, digits) for record in pair]
+        room = max_letters - max(len(line) - len(text) for line, text in zip(lines, full, strict=True))
+        parts = beside(pair[0], pair[1], max(room, BEFORE))
+        lines = [line.replace(text, part, 1) for line, text, part in zip(lines, full, parts, strict=True)]
     return cut_beside(lines[0], lines[1], max_letters)
 
 
@@ -58,8 +58,8 @@ def cut_beside(left: str, right: str, max_letters: int = MAX_LETTERS) -> tuple[s
     length = max(len(left), len(right))
     if length <= max_letters:
         return left, right
-    same = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
-    start = max(0, min(same - BEFORE, length - max_letters + 3))
+    shared = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    start = max(0, min(shared - BEFORE, length - max_letters + 3))
     start = 0 if start <= 3 else start
     return _cut(left, start, max_letters), _cut(right, start, max_letters)
 
@@ -83,12 +83,12 @@ def _alike(left: Sequence[str], right: Sequence[str]) -> int:
     return next((i for i in range(shorter) if left[i] != right[i]), shorter)
 
 
-def _line(side: Canonical, records: Sequence[str], before: int, after: int, counted: bool) -> str:
+def _line(side: Canonical, records: Sequence[str], before: int, after: int, summed: bool) -> str:
     """Return the records of one side, those before and after what differs counted if there is no room for them."""
     end = len(records) - after
-    parts = [f"{before} alike"] if counted and before else _grouped(records[:before])
+    parts = [f"{before} alike"] if summed and before else _grouped(records[:before])
     parts = [*parts, *_grouped(records[before:end])]
-    parts += [f"{after} alike"] if counted and after else _grouped(records[end:])
+    parts += [f"{after} alike"] if summed and after else _grouped(records[end:])
     names = ", ".join(side.frame.get("columns") or side.frame.get("keys") or ())
     opening, closing = _BRACKETS.get(side.kind) or (f"{side.kind}({names}{': ' * bool(names)}[", "])")
     return f"{opening}{', '.join(parts)}{closing}"
