@@ -109,8 +109,8 @@ def decode(value: Any) -> Any:
         pandas = importlib.import_module("pandas")
         columns = {decode(name): decode(column) for name, column in parts}
         return pandas.DataFrame(columns, index=decode(value["index"]))
-    made = [decode(part) for part in parts]
-    return {"tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict}[kind](made)
+    items = [decode(part) for part in parts]
+    return {"tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict}[kind](items)
 
 
 def send(file: BinaryIO, message: Any) -> None:
@@ -138,8 +138,8 @@ def state_of(rng: np.random.Generator) -> dict[str, Any]:
     sequence: Any = getattr(bits, "seed_seq", None)
     seed = None
     if isinstance(sequence, np.random.SeedSequence):
-        plain: Any = np.random.SeedSequence.entropy  # ours has another one of its own
-        seed = [plain.__get__(sequence), list(sequence.spawn_key), getattr(sequence, "calls", 0)]
+        entropy: Any = np.random.SeedSequence.entropy  # ours has another one of its own
+        seed = [entropy.__get__(sequence), list(sequence.spawn_key), getattr(sequence, "calls", 0)]
     return {"bits": type(bits).__name__, "state": encode(bits.state), "seed": seed}
 
 
@@ -275,12 +275,12 @@ class Player:
 
     def generator(self, state: dict[str, Any]) -> np.random.Generator:
         """Return the generator that was sent."""
-        made = None
+        sequence = None
         if state["seed"] is not None:
             entropy, spawn_key, calls = state["seed"]
-            made = self.modules["mechanisms.draws"]._Sequence(entropy, spawn_key=tuple(spawn_key))
-            made.calls = calls
-        bits = getattr(np.random, state["bits"])(made)
+            sequence = self.modules["mechanisms.draws"]._Sequence(entropy, spawn_key=tuple(spawn_key))
+            sequence.calls = calls
+        bits = getattr(np.random, state["bits"])(sequence)
         bits.state = decode(state["state"])
         return np.random.Generator(bits)
 
@@ -290,7 +290,7 @@ class Player:
         fault = None
         if block["fault"] is not None:
             factor, kind, site, places, weights = block["fault"]
-            listed: list[Any] = [[] if kept else None for kept in (places, weights)]
+            listed: list[Any] = [[] if collects else None for collects in (places, weights)]
             fault = self.modules["mechanisms.faults"].Fault(factor, kind, site, *listed)
         for run, label in enumerate(block["labels"]):
             self.progress[: _RUN.size] = _RUN.pack(run)
@@ -304,8 +304,8 @@ class Player:
                 ):
                     return {"raised": _raised(error, self.hello["place"]), "run": run}
                 outputs.append("raised " + type(error).__name__)
-        kept = None if fault is None else [fault.places, fault.weights]
-        return {"outputs": outputs, "rng": encode(rng.bit_generator.state), "fault": kept}
+        played_fault = None if fault is None else [fault.places, fault.weights]
+        return {"outputs": outputs, "rng": encode(rng.bit_generator.state), "fault": played_fault}
 
     def call(self, data: Any, rng: np.random.Generator, fault: Any) -> Any:
         """Answer once."""

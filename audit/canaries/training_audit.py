@@ -109,10 +109,10 @@ def _blind_spot(target: _Target, claim: Claim, budget: Budget, execution: Execut
     target = replace(target, seed=seed_beyond(target.seed, FRESH))
     label = "power test" if execution.progress else None
     task = partial(_train_faulty, target, power)
-    done = list(in_parallel(task, range(target.trainings), jobs=execution.jobs, equal_costs=True, progress=label))
-    if not any(faulty for _, faulty in done):
+    trainings = list(in_parallel(task, range(target.trainings), jobs=execution.jobs, equal_costs=True, progress=label))
+    if not any(faulty for _, faulty in trainings):
         return None
-    canary_scores = target.with_coins([scores for scores, _ in done])
+    canary_scores = target.with_coins([scores for scores, _ in trainings])
     bound = certified(canary_scores, claim.measure, alpha=budget.alpha).lower
     caught = power if bound > claim.measure.level else None
     return BlindSpot(caught, ((power, bound),), None, budget.alpha, kind=NEARER, limit=power)
@@ -160,8 +160,8 @@ class _Target:
         """Return the scores of all trainings with the coins of their canaries."""
         coins = [self.draws(i).labels(self.canaries) for i in range(self.trainings)]
         design: Design = ONE_RUN if self.canaries > 1 else INDEPENDENT
-        both = np.concatenate(scores), np.concatenate(coins)
-        return CanaryScores.of(design, *both, seed=self.seed, trainings=self.trainings)
+        columns = np.concatenate(scores), np.concatenate(coins)
+        return CanaryScores.of(design, *columns, seed=self.seed, trainings=self.trainings)
 
     def run(self, draws: Draws, where: str = "") -> _Played:
         """Return the scores of one training, and the next number of its generator: whether as much was drawn."""

@@ -78,8 +78,8 @@ def collected(run: str = "") -> Iterator[FileReads]:
         _of_run[run or os.urandom(8).hex()] = FileReads()
     (before,) = _of_run.values()
     modules = {path for module in list(sys.modules.values()) if isinstance(path := _file_of(module), str)}
-    kept = before.hashes.keys() if any(map(is_users, modules)) else before.hashes.keys() & modules
-    reads = FileReads({path: before.hashes[path] for path in kept}, set(before.updated))
+    paths = before.hashes.keys() if any(map(is_users, modules)) else before.hashes.keys() & modules
+    reads = FileReads({path: before.hashes[path] for path in paths}, set(before.updated))
     _collecting.append(reads)
     try:
         yield reads

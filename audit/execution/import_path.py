@@ -30,8 +30,8 @@ def let_be_missing(modules: Sequence[str]) -> None:
     """
     if not modules:
         return
-    if wrong := [name for name in modules if not name.isidentifier()]:
-        raise must_be("stub", "names of modules, without dots", wrong[0])
+    if invalid := [name for name in modules if not name.isidentifier()]:
+        raise must_be("stub", "names of modules, without dots", invalid[0])
     from ...mechanisms.worker import install_stubs
 
     os.environ[_STUBS] = ",".join(modules)
@@ -85,14 +85,14 @@ def put_first(folder: str | None) -> None:
     keep_own_names()
     if folder is not None and folder not in sys.path:
         _of_targets.append(folder)
-    others = [place for place in sys.path if place not in _of_targets and place != folder]
+    rest = [place for place in sys.path if place not in _of_targets and place != folder]
     last = [place for place in sys.path if place in _of_targets and place != folder]
-    sys.path[:] = [*([] if folder is None else [folder]), *others, *last]
+    sys.path[:] = [*([] if folder is None else [folder]), *rest, *last]
     for name, module in list(sys.modules.items()):
         origin = vars(module).get("__file__") if isinstance(module, ModuleType) else None
         if isinstance(origin, str) and is_users(origin) and _origin(name) not in (None, os.path.realpath(origin)):
             package = name.partition(".")[0]
-            for loaded in [one for one in sys.modules if one.partition(".")[0] == package]:
+            for loaded in [other for other in sys.modules if other.partition(".")[0] == package]:
                 del sys.modules[loaded]
 
 

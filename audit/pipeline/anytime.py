@@ -122,8 +122,8 @@ def until_falsified(game: Anytime[Worlds, Played], options: Sequence[Worlds]) ->
     bets, attacks = sequential.AnytimeBets(claimed, audit.claim.delta), _Attacks(game, pair, index, planned)
     counts, bound, end = Counts(), 0.0, planned[-1]
     for epoch in planned[1:] if trained else planned:
-        for counted, falsified in _counted(audit, bets, attacks, epoch, counts):
-            counts = counts + counted
+        for added, falsified in _counted(audit, bets, attacks, epoch, counts):
+            counts = counts + added
             bound = max(bound, bets.epsilon_lower(counts, audit.budget.alpha))
             if falsified:
                 bound = max(bound, math.nextafter(claimed, math.inf))

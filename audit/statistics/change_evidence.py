@@ -114,9 +114,9 @@ def claimed_line(measure: Measure, guesses: Guesses, log_odds: float) -> Line:
     if measure.is_epsilon:
         epsilon, delta = measure.stated
         return Line(epsilon + log_odds, delta)
-    wrong = (guesses.wrong + 1) / (guesses.runs + 2)
+    rate = (guesses.wrong + 1) / (guesses.runs + 2)
     epsilons = [measure.approximate(float(delta)) + log_odds for delta in _DELTAS]
-    allowed = [min(1.0, e_to(epsilon) * wrong + delta) for epsilon, delta in zip(epsilons, _DELTAS, strict=True)]
+    allowed = [min(1.0, e_to(epsilon) * rate + delta) for epsilon, delta in zip(epsilons, _DELTAS, strict=True)]
     best = int(np.argmin(np.round(allowed, 12)))
     return Line(epsilons[best], float(_DELTAS[best]))
 
@@ -129,23 +129,23 @@ def accepted_line(claimed: Line, guesses: Guesses, alpha: float) -> Line:
     alpha : float
         The probability that the event's law is beyond it.
     """
-    right, wrong, runs = guesses
+    hits, misses, runs = guesses
     if claimed.delta == 0:
-        if not right + wrong:
+        if not hits + misses:
             return claimed
-        share = float(clopper_pearson_upper(right, right + wrong, alpha))
+        share = float(clopper_pearson_upper(hits, hits + misses, alpha))
         epsilon = math.inf if share >= 1 else float(special.logit(share))
     else:
-        most = float(clopper_pearson_upper(right, runs, alpha / 2)) - claimed.delta
-        least = float(clopper_pearson_lower(wrong, runs, alpha / 2))
-        epsilon = -700.0 if most <= 0 else math.inf if least <= 0 else math.log(most / least)
+        high = float(clopper_pearson_upper(hits, runs, alpha / 2)) - claimed.delta
+        low = float(clopper_pearson_lower(misses, runs, alpha / 2))
+        epsilon = -700.0 if high <= 0 else math.inf if low <= 0 else math.log(high / low)
     return claimed if epsilon >= claimed.epsilon else Line(epsilon, claimed.delta)
 
 
 def p_value_of_growth(accepted: Line, guesses: Guesses) -> float:
     """Return the p-value of "the odds of a right guess are at most those of a line without delta"."""
-    named = guesses.right + guesses.wrong
-    return float(survival(guesses.right - 1, named, special.expit(accepted.epsilon))) if guesses.right else 1.0
+    n_guesses = guesses.right + guesses.wrong
+    return float(survival(guesses.right - 1, n_guesses, special.expit(accepted.epsilon))) if guesses.right else 1.0
 
 
 def log_e_value(p_value: float) -> float:
@@ -204,8 +204,8 @@ class Evidence:
 
     def log_mean(self, rows: Sequence[int] | None = None) -> float:
         """Return the logarithm of the mean of all R, or of the part that some rows have of it."""
-        chosen = self.log_r if rows is None else self.log_r[list(rows)]
-        return float(special.logsumexp(chosen) - math.log(self.log_r.size)) if chosen.size else -math.inf
+        part = self.log_r if rows is None else self.log_r[list(rows)]
+        return float(special.logsumexp(part) - math.log(self.log_r.size)) if part.size else -math.inf
 
     def started(self, limits: Limits) -> Evidence:
         """Return the evidence that the next change starts from: scaled down to doubt where it was red."""
