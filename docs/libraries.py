@@ -44,7 +44,7 @@ What could be meant instead: {finding.answer} In the tracker: {finding.upstream}
 An audit found it: `{command}`. We publish it with your fix, or 90 days from now.
 """
 BEGIN, END = "<!-- table: docs/libraries.py -->\n", "<!-- end of table -->\n"
-HEAD = "| target | neighbours | claim | standing | verdict | at least | blind spot |"
+HEAD = "| target | neighbours | claim | standing | verdict | at least | power |"
 RULE = "| --- | --- | --- | --- | --- | ---: | --- |"
 
 
