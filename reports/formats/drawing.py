@@ -109,7 +109,8 @@ def _scales(axes: Axes, x: str, y: str) -> str:
                 parts += [_line(west, pos, east, pos), _text(label, west - 3.5, pos + 3.4, colour=MUTED, anchor="end")]
         if offset := axis.get_major_formatter().get_offset():
             over_x = axis is axes.xaxis
-            parts.append(_text(offset, *((east, south + 23.3) if over_x else (west - 3.5, north)), anchor="end"))
+            place = (east, south + 23.3) if over_x else (west + 3.5, north + 6.6)
+            parts.append(_text(offset, *place, anchor="end" if over_x else "start"))
     return "".join(parts)
 
 
