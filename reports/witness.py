@@ -12,16 +12,16 @@ from .reading import is_mechanism, rounds_words
 from .sanitise import visible
 
 #: Steps of a pair, and numbers of a loss vector, that are printed.
-MOST_STEPS, MOST_NUMBERS = 9, 8
+MAX_STEPS, MAX_NUMBERS = 9, 8
 #: Of a mechanism's input.
-MOST_LETTERS = 400
+MAX_LETTERS = 400
 
 
 def witness(claim: ClaimRecord) -> dict[str, Any] | None:
     """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
     if is_mechanism(claim):
         inputs = claim.get("pair") or {}
-        texts = beside(inputs.get("left"), inputs.get("right"), MOST_LETTERS)
+        texts = beside(inputs.get("left"), inputs.get("right"), MAX_LETTERS)
         return {"inputs": list(map(visible, texts)), "steps": []}
     shrunk: Mapping[str, object] = claim.get("shrunk") or {}
     shrunken = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
@@ -40,11 +40,11 @@ def witness(claim: ClaimRecord) -> dict[str, Any] | None:
         else:
             steps.append({"first": t, "last": t, "left": row[0], "right": row[1], "differs": t in differ})
     hidden = 0
-    if len(steps) > MOST_STEPS:
+    if len(steps) > MAX_STEPS:
         middle = next((i for i, s in enumerate(steps) if s["differs"]), 0)
-        start = max(0, min(middle - MOST_STEPS // 2, len(steps) - MOST_STEPS))
-        hidden = len(steps) - MOST_STEPS
-        steps = steps[start : start + MOST_STEPS]
+        start = max(0, min(middle - MAX_STEPS // 2, len(steps) - MAX_STEPS))
+        hidden = len(steps) - MAX_STEPS
+        steps = steps[start : start + MAX_STEPS]
     return {"inputs": [], "steps": steps, "hidden": hidden, "round": rounds_words(differ), "rounds": len(left)}
 
 
@@ -57,6 +57,6 @@ def _vector(loss: object) -> str:
     if not isinstance(loss, list):
         return str(loss)
     entries = [f"{x + 0.0:.4g}" if isinstance(x, (int, float)) else str(x) for x in loss]
-    if len(entries) > MOST_NUMBERS:
-        entries = [*entries[: MOST_NUMBERS - 1], f"… {len(entries) - MOST_NUMBERS + 1} more"]
+    if len(entries) > MAX_NUMBERS:
+        entries = [*entries[: MAX_NUMBERS - 1], f"… {len(entries) - MAX_NUMBERS + 1} more"]
     return "(" + ", ".join(entries) + ")"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
 #: The most neighbours of one input that a user's function is asked for.
-MOST_NEIGHBOURS = 1000
+MAX_NEIGHBOURS = 1000
 #: How many neighbours of one input a function that draws them is asked for.
 DRAWN_NEIGHBOURS = 8
 #: The attribute of a strategy of pairs that holds how it was made.
@@ -234,7 +234,7 @@ class Neighbours:
             neighbours = self.relation(data)
             if self.of_users:
                 neighbours = [other for other in neighbours if len(other) >= self.fewest]
-            return neighbours if is_strategy(neighbours) else list(islice(neighbours, MOST_NEIGHBOURS))
+            return neighbours if is_strategy(neighbours) else list(islice(neighbours, MAX_NEIGHBOURS))
         except Exception as error:
             raise raised("the neighbour relation", error) from error
 

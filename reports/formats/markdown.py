@@ -29,7 +29,7 @@ from .regret_lines import bound_line
 from .terminal import number
 
 #: Rows shown before the rest is folded away.
-MOST_ROWS = 12
+MAX_ROWS = 12
 
 
 def render(record: RunRecord) -> str:
@@ -46,15 +46,15 @@ def render(record: RunRecord) -> str:
     if unexpected:
         lines += [f"**{len(unexpected)} not as expected:**", "", *_table(unexpected, settings), ""]
         lines += [
-            f"- {replay_word(c)}: {_code(c.get('replay', ''))}" for c in unexpected[:MOST_ROWS] if c.get("replay")
+            f"- {replay_word(c)}: {_code(c.get('replay', ''))}" for c in unexpected[:MAX_ROWS] if c.get("replay")
         ]
     lines += [
-        f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
+        f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MAX_ROWS]
     ]
     leaks = [(c["name"], text) for c in claims if (text := bypass_text(c))]
-    lines += [f"- **without noise**: {_text(name)}: {_text(text)}" for name, text in leaks[:MOST_ROWS]]
+    lines += [f"- **without noise**: {_text(name)}: {_text(text)}" for name, text in leaks[:MAX_ROWS]]
     missing = [(c["name"], line) for c in claims for line in missing_words(c)]
-    lines += [f"- {_text(name)}: {_text(line)}" for name, line in missing[:MOST_ROWS]]
+    lines += [f"- {_text(name)}: {_text(line)}" for name, line in missing[:MAX_ROWS]]
     lines += _since_baseline(record["findings"])
     lines += [f"- {_text(bound_line(row))}" for row in failing_bounds(record)]
     lines += [f"- **skipped**: {_text(s['name'])}: {_text(s['reason'])}" for s in record["skipped"]]
@@ -84,8 +84,8 @@ def render(record: RunRecord) -> str:
 def _since_baseline(findings: Sequence[Said]) -> list[str]:
     """Return what was found against the baseline: what fails the run first."""
     ordered = sorted(findings, key=lambda finding: not is_failing(finding))
-    lines = [f"- **{_text(f['kind'])}**: {_text(called(f))}: {_text(f['message'])}" for f in ordered[:MOST_ROWS]]
-    left = len(ordered) - MOST_ROWS
+    lines = [f"- **{_text(f['kind'])}**: {_text(called(f))}: {_text(f['message'])}" for f in ordered[:MAX_ROWS]]
+    left = len(ordered) - MAX_ROWS
     return lines + ([f"- and {left} more since the baseline"] if left > 0 else [])
 
 

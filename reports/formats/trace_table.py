@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...audit.record_types import CallJson, PlaceJson
 
 #: The numbers of an input that are printed, and the calls of a run.
-_FEW_VALUES, _MOST_CALLS = 3, 40
+_FEW_VALUES, _MAX_CALLS = 3, 40
 _MEANING = (
     "a trace cannot bound this target: it follows added noise only, and this target also draws otherwise, or uses "
     "noise in another way"
@@ -47,8 +47,8 @@ def _table(calls: Sequence[CallJson]) -> list[str]:
     if not calls:
         return []
     head = ("call", "place", "name", "round", "left input", "right input", "noise", "epsilon so far")
-    rest = [f"and {len(calls) - _MOST_CALLS} more calls"] if len(calls) > _MOST_CALLS else []
-    return ["", table(head, (_row(call) for call in calls[:_MOST_CALLS])), *rest]
+    rest = [f"and {len(calls) - _MAX_CALLS} more calls"] if len(calls) > _MAX_CALLS else []
+    return ["", table(head, (_row(call) for call in calls[:_MAX_CALLS])), *rest]
 
 
 def _row(call: CallJson) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import pytest
 from overclaim.reports.baseline import compare
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import render as junit
-from overclaim.reports.formats.markdown import MOST_ROWS
+from overclaim.reports.formats.markdown import MAX_ROWS
 from overclaim.reports.formats.markdown import render as markdown
 from overclaim.reports.formats.run_lines import run_lines, setting
 from overclaim.reports.formats.sarif import render as sarif
@@ -72,9 +72,9 @@ def test_the_summary_of_a_pull_request_says_what_failed_against_the_baseline():
     text = markdown(record([claim()], found(*KINDS, message="<b>*x*</b> | @all")))
     for kind in KINDS:
         assert f"- **{kind}**: mine.py:count: &lt;b&gt;\\*x\\*&lt;/b&gt; \\| @<!-- -->all" in text
-    many = markdown(record([claim()], [*found("new") * 2 * MOST_ROWS, *found("missing")]))
-    assert many.count("- **new**") == MOST_ROWS
-    assert f"- and {MOST_ROWS + 1} more" in many
+    many = markdown(record([claim()], [*found("new") * 2 * MAX_ROWS, *found("missing")]))
+    assert many.count("- **new**") == MAX_ROWS
+    assert f"- and {MAX_ROWS + 1} more" in many
 
 
 def test_two_claims_on_one_target_have_two_fingerprints_and_two_names():
