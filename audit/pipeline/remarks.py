@@ -216,15 +216,15 @@ def _kinds_differ(name: str, part: Part, runs: int) -> Iterator[str]:
 def _on_one_side(name: str, part: Part, runs: int) -> Iterator[str]:
     """Yield the commonest value of a part that one input alone gives, in some of its runs."""
     left, right = (Counter(map(value_of_part, side)) for side in (part[:runs], part[runs:]))
-    found = [
+    categories = [
         (count, value, place)
         for place, side, other in (("left", left, right), ("right", right, left))
         for value, count in side.items()
         if value not in other and ERRORS**2 <= count < runs
     ]
     is_key = "present" in left or "present" in right
-    if found and (is_key or not ("missing" in left or "missing" in right)):  # else the key or the size says it
-        count, value, place = max(found)
+    if categories and (is_key or not ("missing" in left or "missing" in right)):  # else the key or the size says it
+        count, value, place = max(categories)
         yield f"{name} is {value} in {count:,} of {runs:,} runs on the {place}, in none on the other side"
 
 

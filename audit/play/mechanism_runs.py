@@ -234,8 +234,8 @@ def generator_as(mechanism: Callable[..., object], error: BaseException | None) 
         second = list(inspect.signature(mechanism).parameters.values())[1]
     except (TypeError, ValueError, IndexError):  # of a C extension it is not told
         return ""
-    told = isinstance(error, TypeError) and any(kind in str(error) for kind in _GENERATORS)
-    if second.name == "rng" or (second.default is second.empty and not told):
+    names_generator = isinstance(error, TypeError) and any(kind in str(error) for kind in _GENERATORS)
+    if second.name == "rng" or (second.default is second.empty and not names_generator):
         return ""
     cure = "" if second.default is None else f"; give `set={second.name}=VALUE`"
     return f"it is called as mechanism(data, rng), so that its {second.name} was the generator{cure}"
