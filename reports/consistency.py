@@ -18,6 +18,7 @@ from msgspec import convert
 
 from ..audit.canaries.score_audit import INPUTS, concluded
 from ..audit.execution.execution import Budget
+from ..audit.execution.progress import steps
 from ..audit.record_types import ClaimRecord, Design, RunRecord, ScoresJson
 from ..audit.statistics import certificates, sequential
 from ..audit.statistics.bounds.power import detectable_epsilon
@@ -61,7 +62,7 @@ class Contradiction(NamedTuple):
 
 def check_consistent(record: RunRecord, file: str) -> None:
     """Raise ValueError, naming the claim and the field, for a record that contradicts itself."""
-    for i, claim in enumerate(record["claims"]):
+    for i, claim in enumerate(steps(record["claims"], "checking the record")):
         where = f"claims[{i}]"
         try:
             contradiction = next(of_claim(claim), None)

@@ -35,6 +35,7 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
     Each accepted event is counted over ten times the runs of its audit, if the files that were audited are the same
     still.
     """
+    from ...audit.execution.progress import begin
     from .. import baseline
     from ..history import History
     from ..record import to_text, write_atomically
@@ -42,6 +43,7 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
     path = baseline_file or baseline.DEFAULT
     check_distinct({"the record": record_file, "--baseline": path})
     check_output(path)
+    begin()
     record = baseline.read_comparable(record_file)
     if record["errors"]:
         raise ValueError(f"{str(record_file)!r} has claims that were not audited: {record['errors'][0]['message']}")
@@ -93,6 +95,7 @@ def is_red(claim: ClaimRecord) -> bool:
 
 def _count_accepted(record: RunRecord, matching: Matching) -> None:
     """Count the accepted events anew; those of claims that did not change, and passed, stay as they were accepted."""
+    from ...audit.execution.progress import steps
     from ...audit.execution.provenance import hashes_now
     from .comparing import files_of
 
@@ -102,7 +105,7 @@ def _count_accepted(record: RunRecord, matching: Matching) -> None:
     files = files_of(record)
     edited = [name for name, digest in hashes_now(files).items() if digest != files[name]]
     start, runs = time.monotonic(), 0
-    for claim in record["claims"]:
+    for claim in steps(record["claims"], "counting the accepted events"):
         if "accepted" not in claim:
             claim.setdefault("frozen", {"kind": "none", "reason": "the record kept no event"})
             runs += _count(claim, edited)

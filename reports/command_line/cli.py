@@ -322,6 +322,7 @@ def report(record_file: Path, **files: Path | None) -> None:
     """Write reports from a record alone."""
     from importlib import import_module
 
+    from ...audit.execution.progress import begin
     from ..consistency import check_consistent
     from ..record import read_record, write_atomically
 
@@ -330,6 +331,7 @@ def report(record_file: Path, **files: Path | None) -> None:
         raise hinted(ValueError("no file to write is named"), f"give {', '.join(first)} or {last} FILE")
     paths = {f"--{name}": path for name, path in files.items() if path is not None}
     check_distinct({"the record": record_file, **paths})
+    begin()
     record = read_record(record_file)
     check_consistent(record, str(record_file))
     for name, path in files.items():

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from overclaim.audit.execution import progress
 from overclaim.audit.statistics.change_evidence import Evidence, Guesses, Limits, Line
 from overclaim.reports.baseline import Recount, compare, decide, digest, is_silent
 from overclaim.reports.history import Change, Count, History
@@ -287,3 +288,17 @@ def test_a_digest_is_that_of_what_is_kept():
     assert digest(record) == digest({"claims": [base_claim() | {"evidence": {}, "baseline": None}]})
     assert digest(record) != digest({"claims": [base_claim(alpha=0.5)]})
     assert mark(base_claim()) == mark(base_claim(runs=10**6)) != mark(base_claim(alpha=0.5))
+
+
+@pytest.mark.parametrize(
+    ("words", "stage"),
+    [(("report", "--markdown", "record.md"), "checking the record"), (("accept",), "counting the accepted events")],
+)
+@pytest.mark.usefixtures("accepted")
+def test_a_command_that_reads_a_record_shows_its_steps(words, stage, monkeypatch):
+    shown = []
+    monkeypatch.setattr(progress, "LINE", line := progress.Line())
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    monkeypatch.setattr(line, "draw", lambda *_: shown.extend(line.stages if line.on else ()))
+    assert overclaim(words[0], "out/record.json", *words[1:]).exit_code == 0
+    assert stage in shown
