@@ -176,21 +176,23 @@ def differences(left: Outputs, right: Outputs, *, single: bool = False) -> Itera
         for name, part in parts.items()
         if isinstance(part, np.ndarray) and part.dtype.kind in "if" and np.isfinite(part).all()
     }
+    certain: list[str] = []
     for name, part in parts.items():
         if isinstance(part, list):
-            yield from _kinds_differ(name, part, runs)
-        if not isinstance(part, np.ndarray) or part.dtype.kind in "iub":
-            yield from _on_one_side(name, part, runs)
+            certain += _kinds_differ(name, part, runs)
     noisy: dict[str, tuple[Floats, Floats]] = {}
     for name, column in columns.items():
         left_column, right_column = column[:runs], column[runs:]
         if _constant(left_column) and _constant(right_column):
             if abs(left_column[0] - right_column[0]) > ROUNDING * max(1.0, abs(left_column[0])):
-                yield f"{name} has no noise: {_sides(left_column[0], right_column[0], runs)}"
+                certain.append(f"{name} has no noise: {_sides(left_column[0], right_column[0], runs)}")
         else:
             noisy[name] = left_column, right_column
     combined = list(_without_noise(noisy, runs))
-    yield from combined
+    yield from [*certain, *combined]
+    for name, part in parts.items() if not certain and not combined else ():
+        if not isinstance(part, np.ndarray) or part.dtype.kind in "iub":
+            yield from _on_one_side(name, part, runs)
     for name, (left_column, right_column) in noisy.items():
         if _spreads_differ(left_column, right_column):
             yield (
