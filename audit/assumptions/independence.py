@@ -99,7 +99,7 @@ def check_replay(
         What the first block looked like.
     """
     size = max(16, min(_REPLAYED, runs // 64))
-    _played(mechanism, pair, seed, MechanismBlock.FIRST, 1) if before else _check_memory(mechanism, pair, seed)
+    _played(mechanism, pair, seed, MechanismBlock.FIRST, 1) if before else check_memory(mechanism, pair, seed)
     first = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
     _played(mechanism, pair, seed, MechanismBlock.OTHER, size)
     # One call more, so that a counter of calls is not back where it was, whatever it is divided by.
@@ -131,7 +131,7 @@ def check_nothing_kept(
         pass
 
 
-def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
+def check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
     """Raise LearnerError unless a mechanism answers as its copy does that has answered before, on other draws.
 
     What keeps its first answers looks like a constant ever after, so this must come before any other call.

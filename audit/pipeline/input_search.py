@@ -8,15 +8,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 import numpy as np
 
 from ...learners.blame import name_of
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Stage
+from ..assumptions.independence import check_memory
 from ..encoding.places import scalars
 from ..execution.processor import one_thread
 from ..execution.workers import in_parallel
@@ -45,6 +47,8 @@ LED = 2
 MIN_PAIRS = 2
 #: How often other pairs are drawn for a generation in the place of those on which the mechanism raises.
 REFILLS = 2
+#: Pairs whose inputs are tried, at most, to find two on which the mechanism does not raise.
+MAX_UNLIKE = 8
 #: About the share of all runs that certification plays in one world.
 CERTIFIED = 0.25
 #: How often a world must have been due to show something, were the claim true, to be taken never to show it.
@@ -129,6 +133,7 @@ class _Search:
         if audit.unseeded:
             return []
         first = self.space.first(self.generations[0][0])
+        self._check_memory(first[:MAX_UNLIKE])
         lead_lists = leads(
             self.space,
             first,
@@ -139,6 +144,16 @@ class _Search:
             rounds=max(audit.rounds_of(candidate.left) for candidate in first),
         )
         return [candidate for tier in zip_longest(*lead_lists) for candidate in tier if candidate is not None]
+
+    def _check_memory(self, candidates: Sequence[Candidate]) -> None:
+        """Raise LearnerError for what keeps what its first call came to: no later one would show it.
+
+        It is played on inputs of two pairs, which are less alike than neighbours: what is kept is another then.
+        """
+        for candidate, other in pairwise(candidates):
+            with suppress(RefusedInputError):
+                pair = DataPair(candidate.left, other.right)
+                return check_memory(self.audit.limited, pair, self.audit.budget.seed)
 
     def _answer(self, data: object, run: int) -> object:
         """Return what the mechanism answers in one run of its own; what it raised, where it raises."""

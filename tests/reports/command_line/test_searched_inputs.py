@@ -41,6 +41,18 @@ def histogram(data, rng, scale=1.0):
 
 def shape(data, rng):
     return data.sum() + rng.laplace(scale=0.2)
+
+LARGEST = []
+
+def lazy(data, rng):
+    if not LARGEST:
+        LARGEST.append(max(data))
+    return sum(min(x, LARGEST[0]) for x in data) + rng.laplace(scale=3.0)
+
+def checked(data, rng):
+    if max(data) > 0.9:
+        raise ValueError("too large")
+    return lazy(data, rng)
 """
 UNIT = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 1, "maxItems": 3}
 
@@ -55,6 +67,12 @@ def folder(tmp_path, monkeypatch):
 
 def check(*words):
     return CliRunner().invoke(main, ["check", *words, "--epsilon", "1", "--jobs", "1"])
+
+
+@pytest.mark.parametrize("target", ["lazy", "checked"])  # the other may raise on the first inputs that are drawn
+def test_what_the_first_call_keeps_is_refused_before_later_ones_hide_it(folder, target):
+    result = check(f"noisy.py:{target}", "--inputs", "schema.json", "--runs", "400")
+    refused(result, "the global LARGEST was filled in by the first", code=4)
 
 
 def test_a_schema_is_searched_and_what_it_found_is_replayed(folder):
