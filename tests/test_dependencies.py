@@ -145,16 +145,18 @@ def imported(folders):
             ("dependencies", "accounting", "cluster", "evidence", "figures"),
         ),
         (("tests", "docs"), ("dependencies", "cluster", "docs", "dev")),
-        (("examples",), ("dependencies", "adapters", "trainings")),
+        (("examples",), ("dependencies", "adapters", "trainings", "libraries")),
     ],
 )
 def test_what_is_imported_is_declared(folders, groups):
     """A package that another one happens to bring may be gone with the next version of that."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {"dependencies": project["dependencies"], **project["optional-dependencies"]}
+    lists = [path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").glob("libraries*.txt")]
+    declared["libraries"] = [line for text in lists for line in text.splitlines() if line and line[0] != "#"]
     allowed = {canonicalize_name(Requirement(need).name) for group in groups for need in declared[group]}
     allowed.add("pytest")  # the plugin is loaded by pytest alone
-    places = distributions()
+    places = {"snsql": ["smartnoise-sql"], "snsynth": ["smartnoise-synth"], **distributions()}
     undeclared = {
         name: files
         for name, files in imported(folders).items()
