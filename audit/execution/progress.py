@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ...learners.blame import call_place
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -62,6 +60,8 @@ class Line:
 
     def name_call(self) -> None:
         """Show the call that runs in this process, where no result has come for long."""
+        from ...learners.blame import call_place  # it loads NumPy, which an error about its absence needs not
+
         quiet = time.monotonic() - self.advanced
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
         if self.stages and quiet > QUIET and (place := call_place(frame)):

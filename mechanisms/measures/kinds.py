@@ -5,10 +5,12 @@ It imports the standard library alone: options and reports know measures by it, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True)
+class Kind:
     """One kind of measure.
 
     Attributes
