@@ -352,6 +352,14 @@ class OtherRelationJson(TypedDict):
     runs: Count
 
 
+class BeyondLimitsJson(TypedDict):
+    """What an audit with inputs beyond the limits of their schema found, where the claim is not false within them."""
+
+    pair: PairJson
+    lower: Number
+    runs: Count
+
+
 class SiteJson(TypedDict):
     """A fault at one call site, and whether the audit caught it."""
 
@@ -592,6 +600,7 @@ class ClaimRecord(TracesJson, total=False):
     smallest_inputs: ShrunkJson | None
     shrunk: ShrunkJson | None
     survives: Maybe[OtherRelationJson]
+    beyond_limits: Maybe[BeyondLimitsJson]
     # Whose claim it is.
     source: Annotated[Maybe[str], Default("")]
     standing: Annotated[Standing | None, Default(None)]

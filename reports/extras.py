@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..audit.execution.progress import stage
@@ -15,7 +14,6 @@ from ..audit.record_types import (
     EvidenceJson,
     FrozenJson,
     MissingJson,
-    OtherRelationJson,
     ShrunkJson,
     TranslationJson,
 )
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from ..audit.verdicts.verdict import Result
     from ..audit.verdicts.witness import ShrunkWitness
 
-#: How far beyond an audit's seed that of another relation is.
-SEED_SHIFT = 3_000_000
 #: Methods whose event is not counted in a number of runs that was fixed before.
 UNCOUNTED = ("anytime", METHOD)
 #: Where nothing is known to be exact.
@@ -145,30 +141,6 @@ def facts_of(
         **exact_facts(exact.get(delta)),
         "smallest_inputs": extras.written("shrunk inputs", lambda: shrunk_inputs(prepared, result)),
     }
-
-
-def weaker_relation(prepared: Prepared, result: Result, jobs: int) -> OtherRelationJson | None:
-    """Return what an audit of records added or removed finds, where replaced ones falsify it and these do not.
-
-    It has seeds of its own, and the verdict stands whatever it finds. Replacing a record is removing one and adding
-    one: a pure epsilon that costs more than twice the claim breaks it under both relations.
-    """
-    from ..audit.execution.execution import Execution, seed_beyond
-    from ..audit.verdicts.verdict import Verdict
-
-    task, measure = prepared.task, result.claim.measure
-    name, colon, count = task.relation.partition(":")
-    if result.verdict is not Verdict.FALSIFIED or not prepared.is_mechanism or task.input_schema is None:
-        return None
-    if name != "replace" or (not result.claim.delta and measure.is_epsilon and result.lower > 2 * measure.level):
-        return None
-    budget = replace(task.budget, seed=seed_beyond(task.budget.seed, SEED_SHIFT))
-    with suppress(ValueError):  # inputs of one size have no such neighbours
-        other = replace(task, neighbours=f"add-remove{colon}{count}", budget=budget)
-        audit = other.prepare().audit(Execution(jobs))
-        if audit.verdict is Verdict.SURVIVED and audit.lower > 0:
-            return {"neighbours": other.relation, "lower": audit.lower, "runs": audit.runs}
-    return None
 
 
 def shrunk_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:

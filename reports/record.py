@@ -31,7 +31,7 @@ from ..audit.record_types import (
 from ..audit.verdicts.verdict import Result, Verdict
 from ..errors import hinted
 from ..mechanisms.relations.relation import neighbours_words
-from .extras import UNCOUNTED, Extras, facts_of, figures_of, traces_of, weaker_relation
+from .extras import UNCOUNTED, Extras, facts_of, figures_of, traces_of
 from .identity import parameter, question_of
 from .sanitise import finite, json_text
 from .score_record import of_scores, p_value_of
@@ -81,8 +81,10 @@ def claim_record(
         **traces,
         **of_scores(prepared, result),
     }
-    if survives := extras.get("audit under a weaker relation", lambda: weaker_relation(prepared, result, jobs)):
-        record["survives"] = survives
+    if task.input_schema is not None:
+        from .audits_beside import audits_beside
+
+        record |= extras.get("audits beside it", lambda: audits_beside(prepared, result, jobs)) or {}
     record["question"] = question_of(task, record)
     return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if figured else {}))
 

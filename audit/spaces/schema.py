@@ -41,6 +41,8 @@ _OF_TYPES: dict[str, set[str]] = {
 _NOT_FINITE = {"nan": (math.nan,), "infinite": (math.inf, -math.inf)}
 #: How many finite numbers are drawn for one that is not: all others of a list shall be finite, more often than not.
 _FINITE = 3
+#: How far beyond its limits a number is tried, in distances between these.
+REACH = 10
 #: The most levels of references and nesting.
 _DEEPEST = 20
 
@@ -79,6 +81,26 @@ def pairs_of(schema: Any, relation: str | Callable[..., object] = "replace") -> 
     checked = Draft202012Validator(_checked(modern))
     strategy = _Reader(schema, modern, checked).strategy(modern)
     return neighbours(strategy, relation, where=Domain(lambda data: checked.is_valid(to_json(data))))
+
+
+def fits(schema: Any, data: object) -> bool:
+    """Tell whether data fit a schema that `pairs_of` has read."""
+    from jsonschema import Draft202012Validator
+
+    return bool(Draft202012Validator(_checked(_modern(schema))).is_valid(to_json(data)))
+
+
+def widened(schema: Any) -> Any:
+    """Return a schema whose numbers may lie `REACH` times the distance of their limits beyond these."""
+    if isinstance(schema, list):
+        return [widened(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {word: part if word in ("enum", "const") else widened(part) for word, part in schema.items()}
+    low, high = (schema.get(word) for word in ("minimum", "maximum"))
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        parts |= {"minimum": low - REACH * (high - low), "maximum": high + REACH * (high - low)}
+    return parts
 
 
 def _checked(modern: Any) -> Any:

@@ -59,7 +59,7 @@ from . import figures, price_figures, ruler
 from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
 from .first_screen import assumed, first_screen, needed
-from .sentences import attack, power, survives_lines
+from .sentences import attack, beyond_lines, power, survives_lines
 from .terminal import number
 
 #: What the template reads by name.
@@ -237,7 +237,7 @@ def _claim(claim: ClaimRecord, index: int, setting: str) -> View:
         "canaries": canaries_words(fields["design"], scores) if (scores := fields["scores"]) else "",
         "half": bool(scores and is_half(fields["design"], scores)),
         "missing": missing_words(fields),
-        "remarks": [*survives_lines(fields), *remark_lines(fields)],
+        "remarks": [*survives_lines(fields), *beyond_lines(fields), *remark_lines(fields)],
     }
 
 

@@ -47,6 +47,8 @@ COUNTED_SHARE, MAX_RUNS = 0.4, 2**50
 NO_PROOF = "no violation was found; this is not a proof of privacy"
 LITTLE = "the target ignores these inputs, or the attack cannot see what leaks"
 SAMPLING = " (within sampling error)"
+#: Letters of an input that stands in a sentence.
+MAX_BESIDE = 40
 
 
 def confidence_words(confidence: float) -> str:
@@ -274,7 +276,7 @@ def meaning(claim: ClaimRecord) -> str:
     if verdict_of(claim) == "FALSIFIED":
         return "; ".join([*survives_lines(claim), *one_sided_lines(claim)])
     text = _meaning(claim)
-    return "; ".join([text, *remark_lines(claim)]) if text else ""
+    return "; ".join([text, *beyond_lines(claim), *remark_lines(claim)]) if text else ""
 
 
 def survives_lines(claim: ClaimRecord) -> list[str]:
@@ -284,6 +286,17 @@ def survives_lines(claim: ClaimRecord) -> list[str]:
     bound = f"{unit_of(measure_of(claim))} is at least {bound_text(other['lower'], level(claim))}"
     text = f"under {other['neighbours']} it survives {other['runs']:,} fresh runs ({bound})"
     return [f"{text}: the claim may be meant for that relation"]
+
+
+def beyond_lines(claim: ClaimRecord) -> list[str]:
+    """Return what inputs beyond the limits of their schema cost, where that is more than the claim."""
+    if not (beyond := claim.get("beyond_limits")):
+        return []
+    from ...audit.play.pair_text import beside as pair_texts  # it loads NumPy
+
+    left, right = map(visible_line, pair_texts(beyond["pair"]["left"], beyond["pair"]["right"], MAX_BESIDE))
+    bound = f"{unit_of(measure_of(claim))} is at least {bound_text(beyond['lower'], level(claim))}"
+    return [f"beyond the limits of its schema {bound} (left {left}, right {right}): clip inputs that may lie there"]
 
 
 def _meaning(claim: ClaimRecord) -> str:

@@ -42,6 +42,17 @@ def histogram(data, rng, scale=1.0):
 def shape(data, rng):
     return data.sum() + rng.laplace(scale=0.2)
 
+def plain(data, rng):
+    return sum(data) + rng.laplace()
+
+def clipping(data, rng):
+    return sum(min(max(x, 0), 1) for x in data) + rng.laplace()
+
+def refusing(data, rng):
+    if not all(0 <= x <= 1 for x in data):
+        raise ValueError("out of range")
+    return plain(data, rng)
+
 LARGEST = []
 
 def lazy(data, rng):
@@ -150,6 +161,29 @@ def test_inputs_of_a_single_size_have_no_weaker_relation(folder):
     done = check("noisy.py:histogram", "--inputs", json.dumps(bins), "--runs", "2000", "--json")
     record = json.loads(done.stdout)
     assert (record["verdict"], record.get("survives"), record.get("missing")) == ("FALSIFIED", None, None)
+
+
+@pytest.mark.parametrize(
+    ("target", "limits", "breaks"),
+    [
+        ("plain", {"minimum": 0, "maximum": 1}, True),
+        ("clipping", {"minimum": 0, "maximum": 1}, False),
+        ("refusing", {"minimum": 0, "maximum": 1}, False),
+        ("plain", {"enum": [0, 1]}, False),  # there is nothing beyond
+    ],
+)
+def test_what_breaks_beyond_the_limits_of_a_schema_is_said_beside_the_verdict(folder, target, limits, breaks):
+    schema = {"type": "array", "items": {"type": "number", **limits}, "minItems": 1, "maxItems": 3}
+    done = check(f"noisy.py:{target}", "--inputs", json.dumps(schema), "--runs", "2000", "--json")
+    record = json.loads(done.stdout)
+    assert (record["verdict"] == "FALSIFIED", record.get("missing")) == (False, None)
+    beyond = record.get("beyond_limits")
+    assert bool(beyond) == breaks
+    for page in (claim_lines(record), render({"schema": 1, "claims": [record]})):
+        assert ("beyond the limits of its schema epsilon is at least" in " ".join(page.split())) == breaks
+    if beyond:
+        assert beyond["lower"] > 1
+        assert any(not 0 <= x <= 1 for side in ("left", "right") for x in beyond["pair"][side])
 
 
 def _options(command):
