@@ -106,8 +106,8 @@ $(LIBRARIES)/ready: pyproject.toml benchmarks/libraries.txt
 libraries: $(LIBRARIES)/ready
 	@echo 'libraries: the tutorials that use them'
 	@$(LIBRARIES)/bin/python -m pytest -q tests/test_docs.py -k tutorial-
-	@echo 'libraries: claims from a configuration, and a training, where dp_accounting and jax_privacy are installed'
-	@$(LIBRARIES)/bin/python -m pytest -q tests/mechanisms/test_dp_sgd.py tests/statistics/test_trainings.py -k 'gaussian or poisson or accountant or jax'
+	@echo 'libraries: claims from a configuration, and trainings, where dp_accounting, jax_privacy and Opacus are installed'
+	@$(LIBRARIES)/bin/python -m pytest -q tests/mechanisms/test_dp_sgd.py tests/statistics/test_trainings.py -k 'gaussian or poisson or accountant or library'
 	@echo 'libraries: faults reproduced without overclaim'
 	@$(LIBRARIES)/bin/python -m pytest -q tests/reports/test_disclosure.py
 	@echo 'libraries: what other libraries claim; record and report go to out/libraries/'

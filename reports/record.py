@@ -84,7 +84,7 @@ def claim_record(
     if task.input_schema is not None:
         from .audits_beside import audits_beside
 
-        record |= extras.get("audits beside it", lambda: audits_beside(prepared, result, jobs)) or {}
+        record |= extras.get("audit of other inputs", lambda: audits_beside(prepared, result, jobs)) or {}
     record["question"] = question_of(task, record)
     return extras.noted(record | (figures_of(prepared, result, exact, jobs, extras) if figured else {}))
 

@@ -21,6 +21,7 @@ from ...mechanisms.draws import Draws, Stage
 from ..assumptions.independence import check_memory
 from ..encoding.places import scalars
 from ..execution.processor import one_thread
+from ..execution.progress import steps
 from ..execution.workers import in_parallel
 from ..play.data import DataPair, to_json
 from ..play.mechanism_runs import RefusedInputError, Sample, SlowInputError, outputs_of, run_block
@@ -101,7 +102,8 @@ class _Search:
         alive, led = list[_Ranked](), self._to_rank(self._leads())
         level = self.audit.claim.measure.level  # what costs no more shows nothing of itself
         led_by = {ranked.index for ranked in led[:1] if (self.audit.cost_of(ranked.pair) or 0.0) > level}
-        for number, (n_pairs, n_kept, share) in enumerate(self.generations):
+        label = "generations of pairs" if self.audit.execution.progress else None
+        for number, (n_pairs, n_kept, share) in enumerate(steps(self.generations, label)):
             n_pairs, n_kept = (max(MIN_PAIRS, round(scale * size)) if size else 0 for size in (n_pairs, n_kept))
             before = _best(alive, n_kept, led_by) if number else led[: max(1, n_pairs // 4)]
             alive = before + self._to_rank(self._more(before, n_pairs - len(before), first=not number))

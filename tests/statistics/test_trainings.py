@@ -32,8 +32,11 @@ SOUND = [
     ("dp_ftrl:banded", "one-run", CLAIM, 2000, 1),
     ("dp_sgd:poisson", "independent", SMALL, 8000, 1),
 ]
-#: Where jax_privacy is installed, as `make libraries` finds it.
-JAX = [("jax_sgd:clipped_per_tensor", "one-run", CLAIM, 250, 4), ("jax_sgd:sound", "one-run", CLAIM, 250, 4)]
+#: Trainings by libraries, broken and sound, where these are installed, as `make libraries` finds them.
+BY_LIBRARIES = {
+    "jax_privacy": ("jax_sgd:clipped_per_tensor", "jax_sgd:sound"),
+    "opacus": ("opacus_sgd:oversampled", "opacus_sgd:sound"),
+}
 
 
 def training(name):
@@ -66,11 +69,12 @@ def test_sound_trainings_are_not_found(case):
     assert certified(*case, alpha=0.5) > 0.3 * case[2].level
 
 
-@pytest.mark.skipif(importlib.util.find_spec("jax_privacy") is None, reason="jax_privacy is not installed")
-def test_jax_privacy_clipped_per_tensor_is_found_and_clipped_in_total_is_not():
-    broken, sound = JAX
-    assert certified(*broken, alpha=0.01) > CLAIM.level
-    assert certified(*sound, alpha=1e-6) <= CLAIM.level
+@pytest.mark.parametrize("library", BY_LIBRARIES)
+def test_a_broken_training_by_a_library_is_found_and_a_sound_one_is_not(library):
+    pytest.importorskip(library)
+    broken, sound = BY_LIBRARIES[library]
+    assert certified(broken, "one-run", CLAIM, 250, 4, alpha=0.01) > CLAIM.level
+    assert certified(sound, "one-run", CLAIM, 250, 4, alpha=1e-6) <= CLAIM.level
 
 
 @pytest.mark.nightly(reason="ten audits of each")
