@@ -44,10 +44,11 @@ def weaker_relation(task: Task, result: Result, jobs: int) -> OtherRelationJson 
     name, colon, count = task.relation.partition(":")
     if name != "replace" or (not result.claim.delta and measure.is_epsilon and result.lower > 2 * measure.level):
         return None
+    weaker = f"add-remove{colon}{count}"
     with suppress(ValueError):  # inputs of one size have no such neighbours
-        audit = _audited(task, jobs, neighbours=f"add-remove{colon}{count}")
+        audit = _audited(task, jobs, neighbours=weaker)
         if audit.verdict is Verdict.SURVIVED and audit.lower > 0:
-            return {"neighbours": f"add-remove{colon}{count}", "lower": audit.lower, "runs": audit.runs}
+            return {"neighbours": weaker, "lower": audit.lower, "runs": audit.runs}
     return None
 
 

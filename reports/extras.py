@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..audit.execution.progress import stage
 from ..audit.play.data import DataPair
-from ..audit.record_types import (
-    ClaimRecord,
-    EvidenceJson,
-    FrozenJson,
-    MissingJson,
-    ShrunkJson,
-    TranslationJson,
-)
+from ..audit.record_types import ClaimRecord, EvidenceJson, FrozenJson, MissingJson, ShrunkJson, TranslationJson
 from ..audit.statistics.canary_words import METHOD
 from ..learners.blame import MissingExtra, extra_or_reason
 from .sanitise import finite, json_text

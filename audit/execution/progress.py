@@ -60,11 +60,12 @@ class Line:
 
     def name_call(self) -> None:
         """Show the call that runs in this process, where no result has come for long."""
-        from ...learners.blame import call_place  # it loads NumPy, which an error about its absence needs not
-
         quiet = time.monotonic() - self.advanced
-        frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        if self.stages and quiet > QUIET and (place := call_place(frame)):
+        if not self.stages or quiet <= QUIET:
+            return
+        from ...learners.blame import call_place  # it loads NumPy, which a command that is soon done may not need
+
+        if place := call_place(sys._current_frames().get(threading.main_thread().ident or 0)):
             self._show(call=f"no result for {quiet:.0f} s: {place} runs")
 
     def _show(self, share: float | None = None, left: float | None = None, call: str = "") -> None:

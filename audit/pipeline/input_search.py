@@ -130,7 +130,10 @@ class _Search:
         return confirmed(audit.limited, self.one_sided, audit.budget.seed, audit.budget.runs)
 
     def _leads(self) -> list[Candidate]:
-        """Return pairs to begin with: of each kind of lead the first, then the second of each."""
+        """Return pairs to begin with: of each kind of lead the first, then the second of each.
+
+        The first calls of the mechanism are made here, by `_check_memory`.
+        """
         audit = self.audit
         if audit.unseeded:
             return []

@@ -96,7 +96,7 @@ class Space(ABC):
         """Yield simpler pairs, the simplest first."""
 
     def cheaper(self, than: Candidate, others: Iterable[Candidate | None], *, exact: bool) -> Iterator[Candidate]:
-        """Yield those that there is less to read of, each once: of rounded numbers, others, then of simpler numbers.
+        """Yield the pairs that are shorter to read, each once: with rounded numbers, `others`, with simpler numbers.
 
         Numbers are other ones only where the domain tells `exact`ly that they fit and the inputs are neighbours still.
         """

@@ -19,7 +19,6 @@ from ..reading import (
     bound_text,
     bound_words,
     by_holm,
-    certified,
     is_exceeded,
     is_mechanism,
     is_unguessed,
@@ -83,10 +82,15 @@ def finding(claim: ClaimRecord) -> str:
         return text
     if by_holm(claim):
         return bound_words(claim)
+    return f"{_at_least(claim, lower(claim))} ({confidence_words(claim['confidence'])})"
+
+
+def _at_least(claim: ClaimRecord, bound: float) -> str:
+    """Return that the level of a claim is at least so much, on whatever inputs that was certified."""
     measure = measure_of(claim)
     # What holds at a delta holds all the more without one, so that the claim's own need not be repeated.
-    bound = certified(claim) + ("" if is_epsilon(measure) else beside(measure))
-    return f"{level_words(measure)} is at least {bound} ({confidence_words(claim['confidence'])})"
+    where = "" if is_epsilon(measure) else beside(measure)
+    return f"{level_words(measure)} is at least {bound_text(bound, level(claim))}{where}"
 
 
 def claimed_by(claim: ClaimRecord) -> str:
@@ -283,8 +287,7 @@ def survives_lines(claim: ClaimRecord) -> list[str]:
     """Return the weaker relation under which a falsified claim survived."""
     if not (other := claim.get("survives")):
         return []
-    bound = f"{unit_of(measure_of(claim))} is at least {bound_text(other['lower'], level(claim))}"
-    text = f"under {other['neighbours']} it survives {other['runs']:,} fresh runs ({bound})"
+    text = f"under {other['neighbours']} it survives {other['runs']:,} fresh runs ({_at_least(claim, other['lower'])})"
     return [f"{text}: the claim may be meant for that relation"]
 
 
@@ -295,7 +298,7 @@ def beyond_lines(claim: ClaimRecord) -> list[str]:
     from ...audit.play.pair_text import beside as pair_texts  # it loads NumPy
 
     left, right = map(visible_line, pair_texts(beyond["pair"]["left"], beyond["pair"]["right"], MAX_BESIDE))
-    bound = f"{unit_of(measure_of(claim))} is at least {bound_text(beyond['lower'], level(claim))}"
+    bound = _at_least(claim, beyond["lower"])
     return [f"beyond the limits of its schema {bound} (left {left}, right {right}): clip inputs that may lie there"]
 
 
